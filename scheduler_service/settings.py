@@ -1,0 +1,154 @@
+"""Django settings; every knob is an environment variable listed in docs/settings.md."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from scheduler_service import environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(environment.text("FAIRWATT_VAR", str(BASE_DIR / "var")))
+DATA_DIR = Path(environment.text("FAIRWATT_DATA", str(BASE_DIR.parent / "shared" / "data")))
+
+PRODUCTION = environment.text("FAIRWATT_ENV", "development") == "production"
+DEBUG = False
+SECRET_KEY = environment.secret("SECRET_KEY", production=PRODUCTION)
+ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = environment.words("CSRF_TRUSTED_ORIGINS", "")
+
+DATABASE_URL = environment.text("DATABASE_URL", "postgresql:///fairwatt")
+BROKER_URL = environment.text("BROKER_URL", "redis://localhost:6379/0")
+CACHE_URL = environment.text("CACHE_URL", BROKER_URL)
+DATABASES = {
+    "default": environment.database(
+        DATABASE_URL, environment.text("FAIRWATT_DATABASE_SCOPE", "all")
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "rest",
+    "tenancy",
+    "clusters",
+    "jobs",
+]
+
+MIDDLEWARE = [
+    "rest.middleware.RequestMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "tenancy.middleware.ScopeMiddleware",
+    "scheduler_service.middleware.AdminOnly",
+]
+ROOT_URLCONF = "scheduler_service.urls"
+WSGI_APPLICATION = "scheduler_service.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "scheduler_service" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+WHITENOISE_USE_FINDERS = not PRODUCTION
+
+# Production sits behind a proxy that ends TLS and sets X-Forwarded-Proto.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
+SECURE_SSL_REDIRECT = PRODUCTION
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = int(timedelta(days=365).total_seconds()) if PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
+SECURE_HSTS_PRELOAD = PRODUCTION
+SESSION_COOKIE_SECURE = PRODUCTION
+CSRF_COOKIE_SECURE = PRODUCTION
+X_FRAME_OPTIONS = "DENY"
+
+# A bulk submit of 10,000 jobs is about 8 MB; nothing legitimate is larger.
+MAX_BODY_BYTES = environment.integer("MAX_BODY_BYTES", 16 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+THROTTLE_PER_MINUTE = environment.integer("THROTTLE_PER_MINUTE", 60_000)
+THROTTLE_ANONYMOUS_PER_MINUTE = environment.integer("THROTTLE_ANONYMOUS_PER_MINUTE", 600)
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["tenancy.authentication.BearerAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["tenancy.permissions.HasRight"],
+    "DEFAULT_THROTTLE_CLASSES": ["tenancy.throttles.CallerThrottle"],
+    "DEFAULT_PARSER_CLASSES": ["rest.json.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest.json.JSONRenderer"],
+    "DEFAULT_PAGINATION_CLASS": "rest.pagination.KeysetPagination",
+    "DEFAULT_FILTER_BACKENDS": ["rest.filters.StrictFilterBackend"],
+    "DEFAULT_SCHEMA_CLASS": "rest.schema.AutoSchema",
+    "EXCEPTION_HANDLER": "rest.problems.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Fairwatt",
+    "VERSION": "1",
+    "DESCRIPTION": "GPU scheduling as a service.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+CELERY_BROKER_URL = BROKER_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Longer than the hard time limit, so that a slow task is never delivered twice.
+    "visibility_timeout": 120,
+    "unacked_restore_interval": 1,
+    "unacked_restore_throttle": 1,
+}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_TIME_LIMIT = 90
+CELERY_TASK_SOFT_TIME_LIMIT = 60
+CELERY_TIMEZONE = "UTC"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "scheduler_service.logs.formatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": environment.text("LOG_LEVEL", "INFO")},
+    # The problem handler has already logged what a client error or a crash was.
+    "loggers": {"django.request": {"level": "CRITICAL"}},
+}
