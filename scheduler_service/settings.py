@@ -48,8 +48,13 @@ MIDDLEWARE = [
     "rest.middleware.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "tenancy.middleware.ScopeMiddleware",
-    "scheduler_service.middleware.AdminOnly",
 ]
 ROOT_URLCONF = "scheduler_service.urls"
 WSGI_APPLICATION = "scheduler_service.wsgi.application"
