@@ -1,0 +1,1 @@
+"""Real Postgres and a real broker from wheels, run beside the service on one Linux machine."""
