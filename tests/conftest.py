@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.db import connections
 
-from scheduler_service import environment
-from scheduler_service.embedded import postgres
+from scheduler_service import celery_app, environment
+from scheduler_service.embedded import broker, postgres
+from scheduler_service.embedded.ports import free_port
 from scheduler_service.embedded.program import running
 
 
@@ -37,6 +39,25 @@ def database_url(throwaway_directory: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(database_url: str) -> None:
     """pytest-django calls it before it makes the test database."""
-    settings = connections["default"].settings_dict
+    current = connections["default"].settings_dict
     wanted = environment.database(database_url, "all")
-    settings.update({key: wanted[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+    current.update({key: wanted[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+
+
+@pytest.fixture(scope="session")
+def broker_url(throwaway_directory: Path) -> Iterator[str]:
+    """A broker of this run alone, to which Celery and the cache point while it lives."""
+    if configured := os.environ.get("BROKER_URL"):
+        yield configured
+        return
+    home, log = throwaway_directory / "broker", throwaway_directory / "broker.log"
+    with (
+        broker.prepared(home, port=free_port(), durable=False) as server,
+        running(server.program, log),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name in ("BROKER_URL", "CACHE_URL", "CELERY_BROKER_URL"):
+            patch.setattr(settings, name, server.url)
+        patch.setattr(celery_app.conf, "broker_url", server.url)
+        yield server.url
+        celery_app.close()
