@@ -74,6 +74,8 @@ class _Tools:
             capture_output=True,
             text=True,
             check=False,
+            # A terminal's Ctrl-C is for us to handle, once the tool is done.
+            process_group=0,
             user=account.uid if account else None,
             group=account.gid if account else None,
             extra_groups=[] if account else None,

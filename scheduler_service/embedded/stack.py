@@ -1,0 +1,84 @@
+"""The programs of the service itself, in the order in which they start."""
+
+import http.client
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from scheduler_service.embedded.program import Program
+
+API_WORKERS = 2
+# Each thread keeps one database connection; Postgres has 100 of them by default.
+API_THREADS_PER_WORKER = 4
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where the service lives: source, state, address, and the environment of its programs."""
+
+    source: Path
+    var: Path
+    host: str
+    port: int
+    env: Mapping[str, str]
+    lock: int
+
+    @property
+    def url(self) -> str:
+        # A server bound to every address is reached at the nearest one.
+        return f"http://{'127.0.0.1' if self.host == '0.0.0.0' else self.host}:{self.port}"  # noqa: S104
+
+
+def steps(site: Site) -> tuple[Program, ...]:
+    """What runs to its end before the service starts."""
+    return (
+        _python(site, "migrate", "manage.py", "migrate", "--verbosity", "1"),
+        _python(site, "seed", "manage.py", "seed_demo", "--url", site.url),
+    )
+
+
+def services(site: Site) -> tuple[Program, ...]:
+    """What is kept alive; a further program is one more line here."""
+    return (_api(site), _worker(site), _beat(site))
+
+
+def _api(site: Site) -> Program:
+    arguments = (
+        *("-m", "granian", "--interface", "wsgi", "scheduler_service.wsgi:application"),
+        *("--host", site.host, "--port", str(site.port), "--no-ws"),
+        *("--workers", str(API_WORKERS), "--blocking-threads", str(API_THREADS_PER_WORKER)),
+        *("--respawn-failed-workers", "--workers-kill-timeout", "5"),
+    )
+    return replace(_python(site, "api", *arguments), ready=lambda pid: _answers_ready(site))
+
+
+def _worker(site: Site) -> Program:
+    arguments = ("-m", "celery", "-A", "scheduler_service", "worker", "--concurrency", "2")
+    # Cold shutdown: a task cut short is delivered again, a worker without a parent is not kept.
+    return replace(_python(site, "worker", *arguments), orphan_signal=signal.SIGQUIT)
+
+
+def _beat(site: Site) -> Program:
+    schedule = str(site.var / "beat-schedule")
+    # The supervisor is the only one to start it: a pid file could only be stale.
+    options = ("--schedule", schedule, "--pidfile", "")
+    return _python(site, "beat", "-m", "celery", "-A", "scheduler_service", "beat", *options)
+
+
+def _python(site: Site, name: str, *arguments: str) -> Program:
+    argv = (sys.executable, *arguments)
+    return Program(name, argv, cwd=site.source, env=site.env, inherit=(site.lock,))
+
+
+def _answers_ready(site: Site) -> bool:
+    connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
