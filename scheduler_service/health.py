@@ -1,0 +1,76 @@
+"""Is this process alive, and could it serve a request now?"""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+
+from rest.problems import Fault, Problem, response
+from scheduler_service import celery_app
+
+BROKER_TIMEOUT_S = 2
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:
+    """Alive; it asks nobody, so that a database's trouble never restarts the API."""
+    return JsonResponse({"status": "ok"})
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:
+    faults = [fault for name, check in CHECKS.items() if (fault := _fault(name, check))]
+    if not faults:
+        return JsonResponse({"status": "ready", "checks": list(CHECKS)})
+    problem = Problem(
+        "Not ready; `errors` says what is missing.",
+        code="not_ready",
+        status=503,
+        errors=faults,
+        headers={"Retry-After": "5"},
+    )
+    return response(problem, request.path)
+
+
+def _fault(name: str, check: Callable[[], str]) -> Fault | None:
+    try:
+        trouble = check()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it means not ready
+        # The error's text may name hosts and users; its kind is enough for a stranger.
+        trouble = f"The check failed: {type(error).__name__}."
+    return Fault("", name, trouble) if trouble else None
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return ""
+
+
+def _migrations() -> str:
+    executor = MigrationExecutor(connection)
+    missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    return f"{missing} migrations are not applied." if missing else ""
+
+
+def _broker() -> str:
+    options = {
+        **settings.CELERY_BROKER_TRANSPORT_OPTIONS,
+        "socket_connect_timeout": BROKER_TIMEOUT_S,
+        "socket_timeout": BROKER_TIMEOUT_S,
+    }
+    with celery_app.connection_for_read(
+        connect_timeout=BROKER_TIMEOUT_S, transport_options=options
+    ) as link:
+        link.connect()
+    return ""
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "database": _database,
+    "migrations": _migrations,
+    "broker": _broker,
+}
