@@ -1,0 +1,1 @@
+"""The brain: pure array programs, snapshot in, plan out."""

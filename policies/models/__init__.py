@@ -1,0 +1,1 @@
+"""Pure models of what work costs: tariffs, carbon and money."""
