@@ -1,0 +1,64 @@
+"""Frozen tables of numpy columns, declared once with their dtype and their default."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Bool = npt.NDArray[np.bool_]
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+
+def column(dtype: type[np.generic], *, fill: float | None = None, ndim: int = 1) -> Any:  # noqa: ANN401
+    """Declare a column; one with a `fill` may be left out when the table is built."""
+    return field(metadata={"dtype": dtype, "fill": fill, "ndim": ndim})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Columns of one length; build with `of`, which fixes dtypes and forbids later writes."""
+
+    RAGGED: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, **columns: npt.ArrayLike | tuple[str, ...]) -> Self:
+        declared = {f.name: f.metadata for f in fields(cls)}
+        if unknown := columns.keys() - declared.keys():
+            raise TypeError(f"{cls.__name__} has no column {sorted(unknown)}")
+        length = len(np.atleast_1d(columns[fields(cls)[0].name]))
+        settled = {
+            name: _settle(f"{cls.__name__}.{name}", columns.get(name), meta, length)
+            for name, meta in declared.items()
+        }
+        if not cls.RAGGED and (odd := [n for n, v in settled.items() if len(v) != length]):
+            raise ValueError(f"{cls.__name__} has {length} rows, but not in {odd}")
+        return cls(**settled)
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def columns(self) -> Iterator[tuple[str, Any]]:
+        for f in fields(self):
+            yield f.name, getattr(self, f.name)
+
+
+def _settle(name: str, given: Any, meta: Any, length: int) -> Any:  # noqa: ANN401
+    if not meta:
+        return tuple(given)
+    if given is None:
+        if meta["fill"] is None:
+            raise TypeError(f"{name} is missing")
+        given = np.full(length, meta["fill"])
+    values = np.ascontiguousarray(given, dtype=meta["dtype"])
+    if values is given:
+        values = values.view()
+    if values.ndim != meta["ndim"]:
+        raise ValueError(f"{name} has {values.ndim} dimensions, not {meta['ndim']}")
+    values.flags.writeable = False
+    return values

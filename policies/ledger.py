@@ -1,0 +1,229 @@
+"""The scratch book of one round: what is still free, and who holds what was promised."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from policies.bits import members
+from policies.columns import F64
+from policies.free_index import FreeIndex, Place
+from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
+from policies.snapshot import UNLIMITED, NodeState, Snapshot, Span
+
+RowPiece = tuple[int, int, int, int]
+"""Node row, GPU mask, CPUs, memory in MiB."""
+
+Indexes = tuple[FreeIndex, ...]
+
+
+class Ask:
+    """What one shape of job needs, with the indexes that may serve it, by GPU type."""
+
+    __slots__ = (
+        "cpus",
+        "epoch",
+        "gpus",
+        "lent",
+        "mem_mib",
+        "own",
+        "span",
+        "types",
+        "unfit",
+        "watts",
+    )
+
+    def __init__(
+        self, gpus: int, cpus_per_gpu: int, mem_mib_per_gpu: int, span: Span, watts: list[float]
+    ) -> None:
+        self.gpus = gpus
+        self.cpus = cpus_per_gpu
+        self.mem_mib = mem_mib_per_gpu
+        self.span = span
+        self.watts = watts
+        self.types: tuple[int, ...] = ()
+        self.own: dict[int, Indexes] = {}
+        self.lent: dict[int, Indexes] = {}
+        # Nodes whose CPUs, memory or watts were too short for this ask: within a round they only
+        # get shorter, until something is undone and the epoch moves on.
+        self.unfit = 0
+        self.epoch = 0
+
+
+class Hold(NamedTuple):
+    """A placement taken from the ledger, which `undo` gives back."""
+
+    ledger: "Ledger"
+    tenant: int
+    gpu_type: int
+    gpus: int
+    pieces: list[RowPiece]
+    watts: float
+
+    def undo(self) -> None:
+        self.ledger.charge(self.tenant, self.gpu_type, -self.gpus, -self.watts)
+        self.ledger.give(self.pieces)
+
+
+Strategy = Callable[["Ledger", Ask, Indexes], list[RowPiece] | None]
+
+
+class Ledger:
+    def __init__(
+        self, snapshot: Snapshot, strategy: Strategy, *, keeps_blocks: bool = False
+    ) -> None:
+        nodes, tenants = snapshot.nodes, snapshot.tenants
+        self.snapshot = snapshot
+        self.strategy = strategy
+        self.epoch = 0
+        self.free: list[int] = nodes.free_gpus.tolist()
+        self.cpus: list[int] = nodes.free_cpus.tolist()
+        self.mem_mib: list[int] = nodes.free_mem_mib.tolist()
+        self.gpus: list[int] = nodes.gpus.tolist()
+        self.gpu_type: list[int] = nodes.gpu_type.tolist()
+        self.place = list(map(Place, self.gpus, nodes.rack.tolist(), nodes.switch.tolist()))
+        self.quota: list[int] = tenants.quota_gpus.tolist()
+        self.used: list[int] = tenants.used_gpus.tolist()
+        self.quota_by_type: list[list[int]] = tenants.quota_by_type.tolist()
+        self.used_by_type: list[list[int]] = tenants.used_by_type.tolist()
+        self.limits_types: list[bool] = (tenants.quota_by_type != UNLIMITED).any(axis=1).tolist()
+        self._open_power_account()
+        self._index(keeps_blocks=keeps_blocks)
+
+    def _open_power_account(self) -> None:
+        self.watts_left = math.inf
+        self.watts_per_gpu: F64 | None = None
+        if math.isfinite(self.snapshot.power_budget_w):
+            self.watts_per_gpu = watts_per_gpu(self.snapshot)
+            busy_w = piece_watts(self.snapshot, self.watts_per_gpu).sum()
+            self.watts_left = (
+                self.snapshot.power_budget_w - idle_draw_w(self.snapshot) - float(busy_w)
+            )
+        self.host_w: list[float] = host_watts_per_gpu(self.snapshot).tolist()
+        self.idle_w: list[float] = self.snapshot.gpu_types.idle_w.tolist()
+
+    def _index(self, *, keeps_blocks: bool) -> None:
+        nodes = self.snapshot.nodes
+        self.indexes: dict[tuple[int, int], FreeIndex] = {}
+        self.index_of: list[FreeIndex | None] = [None] * len(nodes)
+        ready = (nodes.state == NodeState.READY).tolist()
+        for node, partition in enumerate(nodes.partition.tolist()):
+            if ready[node]:
+                key = (partition, self.gpu_type[node])
+                index = self.indexes.setdefault(key, FreeIndex(keeps_blocks=keeps_blocks))
+                index.add(node, self.free[node], self.place[node])
+                self.index_of[node] = index
+
+    def ask(
+        self,
+        *,
+        partition: int,
+        gpu_types: int,
+        gpus: int,
+        cpus_per_gpu: int,
+        mem_mib_per_gpu: int,
+        span: Span,
+        borrows: bool,
+        like_job: int,
+    ) -> Ask:
+        """An ask of jobs in `partition`; `like_job` is any job row that draws the same watts."""
+        watts = [] if self.watts_per_gpu is None else self.watts_per_gpu[like_job].tolist()
+        ask = Ask(gpus, cpus_per_gpu, mem_mib_per_gpu, span, watts)
+        lends = self.snapshot.partitions.lends.tolist()
+        lenders = [p for p, lent in enumerate(lends) if lent and p != partition] if borrows else []
+        for gpu_type in range(len(self.snapshot.gpu_types)):
+            if gpu_types >> gpu_type & 1:
+                own = self.indexes.get((partition, gpu_type))
+                lent = [self.indexes.get((lender, gpu_type)) for lender in lenders]
+                ask.own[gpu_type] = (own,) if own else ()
+                ask.lent[gpu_type] = tuple(index for index in (own, *lent) if index)
+        ask.types = tuple(ask.own)
+        return ask
+
+    def types_within_quota(self, tenant: int, ask: Ask) -> tuple[int, ...]:
+        """The GPU types of `ask` that the tenant's quotas leave room for; `ask.types` when all."""
+        if self.quota[tenant] != UNLIMITED and self.used[tenant] + ask.gpus > self.quota[tenant]:
+            return ()
+        if not self.limits_types[tenant]:
+            return ask.types
+        quota, used = self.quota_by_type[tenant], self.used_by_type[tenant]
+        within = tuple(
+            t for t in ask.types if quota[t] == UNLIMITED or used[t] + ask.gpus <= quota[t]
+        )
+        return ask.types if len(within) == len(ask.types) else within
+
+    def try_place(
+        self, ask: Ask, tenant: int, types: tuple[int, ...], *, borrow: bool = False
+    ) -> Hold | None:
+        """Take room for the whole ask on one of `types`, first listed first, or take nothing."""
+        if ask.epoch != self.epoch:
+            ask.unfit, ask.epoch = 0, self.epoch
+        served = ask.lent if borrow else ask.own
+        for gpu_type in types:
+            indexes = served[gpu_type]
+            if not indexes:
+                continue
+            pieces = self.strategy(self, ask, indexes)
+            if pieces is None:
+                continue
+            watts = self.watts_for(ask, gpu_type, pieces) if ask.watts else 0.0
+            if watts > self.watts_left:
+                continue
+            self.take(pieces)
+            self.charge(tenant, gpu_type, ask.gpus, watts)
+            return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
+        return None
+
+    def fits(self, node: int, ask: Ask, gpus: int) -> bool:
+        """Room for `gpus` GPUs of `ask` on `node` apart from the GPUs themselves."""
+        return (
+            self.cpus[node] >= ask.cpus * gpus
+            and self.mem_mib[node] >= ask.mem_mib * gpus
+            and (not ask.watts or self.watts_of(ask, node, gpus) <= self.watts_left)
+        )
+
+    def room(self, node: int, ask: Ask) -> int:
+        """How many GPUs of `ask` the node has room for."""
+        count = self.free[node].bit_count()
+        if ask.cpus:
+            count = min(count, self.cpus[node] // ask.cpus)
+        if ask.mem_mib:
+            count = min(count, self.mem_mib[node] // ask.mem_mib)
+        return count
+
+    def watts_of(self, ask: Ask, node: int, gpus: int) -> float:
+        gpu_type = self.gpu_type[node]
+        return gpus * (ask.watts[gpu_type] - self.idle_w[gpu_type] + self.host_w[node])
+
+    def watts_for(self, ask: Ask, gpu_type: int, pieces: Sequence[RowPiece]) -> float:
+        return sum(self.watts_of(ask, node, gpus.bit_count()) for node, gpus, _, _ in pieces)
+
+    def take(self, pieces: Sequence[RowPiece]) -> None:
+        for node, gpus, cpus, mem_mib in pieces:
+            self._change(node, self.free[node] & ~gpus)
+            self.cpus[node] -= cpus
+            self.mem_mib[node] -= mem_mib
+
+    def give(self, pieces: Sequence[RowPiece]) -> None:
+        for node, gpus, cpus, mem_mib in pieces:
+            self._change(node, self.free[node] | gpus)
+            self.cpus[node] += cpus
+            self.mem_mib[node] += mem_mib
+        self.epoch += 1
+
+    def charge(self, tenant: int, gpu_type: int, gpus: int, watts: float) -> None:
+        self.used[tenant] += gpus
+        self.used_by_type[tenant][gpu_type] += gpus
+        self.watts_left -= watts
+
+    def _change(self, node: int, after: int) -> None:
+        index = self.index_of[node]
+        if index is not None:
+            index.change(node, self.free[node], after, self.place[node])
+        self.free[node] = after
+
+    def nodes_of(self, indexes: Indexes) -> list[int]:
+        rows = 0
+        for index in indexes:
+            for nodes in index.by_count:
+                rows |= nodes
+        return list(members(rows))

@@ -1,0 +1,139 @@
+"""Parameter models of the policies, and how a bad parameter is reported."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from policies.placement import PlacementName
+
+
+class ParameterError(ValueError):
+    """A refused policy name or parameter; `pointer` is an RFC 6901 pointer into the parameters."""
+
+    def __init__(self, code: str, pointer: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.pointer = pointer
+        self.message = message
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What every classic policy understands."""
+
+    placement: Annotated[
+        PlacementName,
+        Meta(
+            description="pack: fullest node that fits. spread: emptiest node. consolidate: pack, "
+            "and gangs within a rack, then a switch. buddy: aligned power-of-two blocks."
+        ),
+    ] = "pack"
+    min_run_s: Annotated[
+        float,
+        Meta(ge=0, le=7 * 86400, description="Seconds a started job is safe from preemption."),
+    ] = 60.0
+    max_preemptions: Annotated[
+        int, Meta(ge=0, le=100_000, description="Most jobs that one round may stop.")
+    ] = 256
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"Expected a finite number - at `$.{name}`")
+
+
+class QueueParameters(Parameters, frozen=True):
+    strict: Annotated[
+        bool,
+        Meta(description="Whether a job that does not fit holds back the jobs behind it."),
+    ] = False
+    preempt: Annotated[
+        bool, Meta(description="Whether a job may stop running jobs that rank after it.")
+    ] = False
+
+
+class FifoParameters(QueueParameters, frozen=True):
+    strict: Annotated[
+        bool,
+        Meta(description="Whether a job that does not fit holds back the jobs behind it."),
+    ] = True
+
+
+class PreemptiveParameters(QueueParameters, frozen=True):
+    preempt: Annotated[
+        bool, Meta(description="Whether a job may stop running jobs that rank after it.")
+    ] = True
+
+
+class PriorityParameters(QueueParameters, frozen=True):
+    ageing_s: Annotated[
+        float,
+        Meta(ge=0, description="Seconds of waiting worth one step of priority; 0 is no ageing."),
+    ] = 3600.0
+
+
+class LasParameters(PreemptiveParameters, frozen=True):
+    queue_gpu_s: Annotated[
+        tuple[Annotated[float, Meta(gt=0)], ...],
+        Meta(
+            min_length=1,
+            max_length=16,
+            description="Attained GPU-seconds at which a job sinks into the next queue, rising.",
+        ),
+    ] = (3_200.0, 32_000.0, 320_000.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not all(map(math.isfinite, self.queue_gpu_s)):
+            raise ValueError("Expected finite numbers - at `$.queue_gpu_s`")
+        if list(self.queue_gpu_s) != sorted(set(self.queue_gpu_s)):
+            raise ValueError("Expected rising thresholds - at `$.queue_gpu_s`")
+
+
+class BackfillParameters(Parameters, frozen=True):
+    default_run_s: Annotated[
+        float,
+        Meta(gt=0, le=365 * 86400, description="Run time assumed of a job without an estimate."),
+    ] = 86400.0
+
+
+class ConservativeParameters(BackfillParameters, frozen=True):
+    reservations: Annotated[
+        int,
+        Meta(ge=1, le=1000, description="How many waiting jobs of a partition get a reservation."),
+    ] = 100
+
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+def convert(parameters: Mapping[str, Any], model: type[P]) -> P:
+    try:
+        return msgspec.convert(dict(parameters), model)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error)) from error
+
+
+_WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"unknown field `(?P<name>.*)`", re.DOTALL)
+_STEP = re.compile(r"\[(\d+)\]|\.([^.\[]+)")
+
+
+def _explained(text: str) -> ParameterError:
+    where = _WHERE.match(text)
+    what, path = (where["what"], where["path"] or "") if where else (text, "")
+    steps = [number or name for number, name in _STEP.findall(path)]
+    unknown = _UNKNOWN.search(what)
+    if unknown:
+        steps.append(unknown["name"])
+        return ParameterError("unknown_parameter", pointer(steps), what)
+    code = "wrong_type" if ", got `" in what or "`key`" in path else "out_of_range"
+    return ParameterError(code, pointer(steps), what)
+
+
+def pointer(steps: list[str]) -> str:
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

@@ -1,0 +1,192 @@
+"""What a policy answers: an entry for every queued job, and changes to running ones.
+
+Entries name jobs and nodes by database id. A queued job has exactly one Start or Wait; a running
+job has at most one Preempt, Move, Resize or SetClock, and keeps what it has without one.
+"""
+
+# ruff: noqa: RUF009  # column() is dataclasses.field() in other words
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from policies import encoding
+from policies.columns import F64, I32, I64, U8, Table, column
+from policies.reasons import Evidence, Reason
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A job's share of one node; bit i of `gpus` is the node's GPU number i."""
+
+    node: int
+    gpus: int
+    cpus: int
+    mem_mib: int
+
+
+class Start(msgspec.Struct, frozen=True):
+    job: int
+    pieces: tuple[Piece, ...]
+    clock_mhz: int = 0
+
+
+class Preempt(msgspec.Struct, frozen=True):
+    """Stop `job`; `for_job` starts in a later round, once the GPUs are free."""
+
+    job: int
+    for_job: int
+    lost_gpu_s: float
+
+
+class Move(msgspec.Struct, frozen=True):
+    job: int
+    pieces: tuple[Piece, ...]
+    clock_mhz: int = 0
+
+
+class Resize(msgspec.Struct, frozen=True):
+    job: int
+    pieces: tuple[Piece, ...]
+    clock_mhz: int = 0
+
+
+class SetClock(msgspec.Struct, frozen=True):
+    job: int
+    clock_mhz: int
+
+
+class PowerNode(msgspec.Struct, frozen=True):
+    node: int
+    on: bool
+
+
+class Wait(msgspec.Struct, frozen=True):
+    job: int
+    reason: Reason
+    evidence: Evidence
+    ahead: int
+    until_s: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitTable(Table):
+    """Waits by the thousand; `evidence` is an index into the plan's shared records.
+
+    `ahead` counts the queued jobs that rank before this one; `until_s` is when the policy expects
+    to start it, nan when it does not say.
+    """
+
+    job: I64 = column(np.int64)
+    reason: U8 = column(np.uint8)
+    evidence: I32 = column(np.int32)
+    ahead: I32 = column(np.int32, fill=0)
+    until_s: F64 = column(np.float64, fill=np.nan)
+
+    @classmethod
+    def none(cls) -> "WaitTable":
+        return cls.of(job=[], reason=[], evidence=[])
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Plan:
+    starts: tuple[Start, ...] = ()
+    preempts: tuple[Preempt, ...] = ()
+    moves: tuple[Move, ...] = ()
+    resizes: tuple[Resize, ...] = ()
+    clocks: tuple[SetClock, ...] = ()
+    power: tuple[PowerNode, ...] = ()
+    waits: WaitTable = field(default_factory=WaitTable.none)
+    evidence: tuple[Evidence, ...] = ()
+    objective: float = 0.0
+    shown: dict[str, float] = field(default_factory=dict)
+
+    def iter_waits(self) -> Iterator[Wait]:
+        waits = self.waits
+        for job, reason, index, ahead, until_s in zip(
+            waits.job.tolist(),
+            waits.reason.tolist(),
+            waits.evidence.tolist(),
+            waits.ahead.tolist(),
+            waits.until_s.tolist(),
+            strict=True,
+        ):
+            known_until_s = until_s if until_s == until_s else None  # noqa: PLR0124  # nan
+            yield Wait(job, Reason(reason), self.evidence[index], ahead, known_until_s)
+
+    def canonical(self) -> bytes:
+        """Bytes equal exactly when the plans are equal."""
+        acts = [getattr(self, name) for name in _ACTS]
+        rest = msgspec.json.encode(
+            [acts, self.evidence, repr(self.objective), sorted(self.shown.items())]
+        )
+        columns = {"rest": np.frombuffer(rest, np.uint8), **dict(self.waits.columns())}
+        return encoding.canonical(columns, {})
+
+    def digest(self) -> str:
+        return encoding.digest(self.canonical())
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for storage and for people; every wait carries its own evidence."""
+        plain = {name: msgspec.to_builtins(getattr(self, name)) for name in _ACTS}
+        plain["waits"] = [
+            {**msgspec.to_builtins(wait), "reason": wait.reason.name.lower()}
+            for wait in self.iter_waits()
+        ]
+        return {**plain, "objective": self.objective, "shown": dict(sorted(self.shown.items()))}
+
+    def diff(self, other: "Plan") -> list[str]:
+        """What `other` says differently, a readable line each; empty when the plans are equal."""
+        ours, theirs = _by_subject(self), _by_subject(other)
+        lines = [
+            f"{subject}: {ours.get(subject, 'nothing')} -> {theirs.get(subject, 'nothing')}"
+            for subject in sorted(ours.keys() | theirs.keys())
+            if ours.get(subject) != theirs.get(subject)
+        ]
+        if self.objective != other.objective:
+            lines.append(f"objective: {self.objective!r} -> {other.objective!r}")
+        if self.shown != other.shown:
+            lines.append(f"shown: {self.shown} -> {other.shown}")
+        if not lines and self.canonical() != other.canonical():
+            lines.append("the same entries in another order")
+        return lines
+
+
+_ACTS = ("starts", "preempts", "moves", "resizes", "clocks", "power")
+
+
+def _by_subject(plan: Plan) -> dict[str, str]:
+    said: dict[str, str] = {}
+    acts: list[Start | Preempt | Move | Resize | SetClock] = [
+        *plan.starts,
+        *plan.preempts,
+        *plan.moves,
+        *plan.resizes,
+        *plan.clocks,
+    ]
+    for entry in acts:
+        said[f"job {entry.job}"] = _words(entry)
+    for switched in plan.power:
+        said[f"node {switched.node}"] = "on" if switched.on else "off"
+    for wait in plan.iter_waits():
+        evidence = msgspec.json.encode(wait.evidence).decode()
+        until = "" if wait.until_s is None else f" until {wait.until_s!r}"
+        said[f"job {wait.job}"] = (
+            f"wait {wait.reason.name.lower()} after {wait.ahead} jobs{until} {evidence}"
+        )
+    return said
+
+
+def _words(entry: Start | Preempt | Move | Resize | SetClock) -> str:
+    verb = type(entry).__name__.lower()
+    if isinstance(entry, Preempt):
+        return f"{verb} for job {entry.for_job}, losing {entry.lost_gpu_s:g} GPU-s"
+    clock = f" at {entry.clock_mhz} MHz" if entry.clock_mhz else ""
+    if isinstance(entry, SetClock):
+        return f"{verb}{clock}"
+    where = ", ".join(
+        f"node {p.node} GPUs {p.gpus:#b} {p.cpus} CPUs {p.mem_mib} MiB" for p in entry.pieces
+    )
+    return f"{verb} on {where}{clock}"

@@ -1,0 +1,140 @@
+"""The policies there are: one row each, from a name to what builds it and what it accepts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, NamedTuple
+
+import msgspec
+
+from policies.classic import orderings
+from policies.classic.policy import Classic, Rules
+from policies.parameters import (
+    BackfillParameters,
+    ConservativeParameters,
+    FifoParameters,
+    LasParameters,
+    P,
+    ParameterError,
+    PreemptiveParameters,
+    PriorityParameters,
+    QueueParameters,
+    convert,
+)
+from policies.policy import Policy
+
+
+class Row(NamedTuple, Generic[P]):
+    summary: str
+    parameters: type[P]
+    factory: Callable[[P], Policy]
+
+
+def _queue(ordering: orderings.Ordering) -> Callable[[QueueParameters], Policy]:
+    return lambda p: Classic(Rules(ordering=ordering, **msgspec.structs.asdict(p)))
+
+
+def _priority(p: PriorityParameters) -> Policy:
+    common = {k: v for k, v in msgspec.structs.asdict(p).items() if k != "ageing_s"}
+    return Classic(Rules(ordering=orderings.priority(p.ageing_s), **common))
+
+
+def _las(p: LasParameters) -> Policy:
+    common = {k: v for k, v in msgspec.structs.asdict(p).items() if k != "queue_gpu_s"}
+    return Classic(Rules(ordering=orderings.least_attained_service(p.queue_gpu_s), **common))
+
+
+def _easy(p: BackfillParameters) -> Policy:
+    return Classic(Rules(ordering=orderings.fifo, reservations=1, **msgspec.structs.asdict(p)))
+
+
+def _conservative(p: ConservativeParameters) -> Policy:
+    return Classic(Rules(ordering=orderings.fifo, **msgspec.structs.asdict(p)))
+
+
+POLICIES: dict[str, Row[Any]] = {
+    "fifo": Row(
+        "First come, first served; a job that does not fit holds back those behind it.",
+        FifoParameters,
+        _queue(orderings.fifo),
+    ),
+    "fifo-backfill": Row(
+        "First come, first served; later jobs may go ahead if they do not delay the first (EASY).",
+        BackfillParameters,
+        _easy,
+    ),
+    "conservative-backfill": Row(
+        "First come, first served; later jobs may go ahead if they delay no reservation.",
+        ConservativeParameters,
+        _conservative,
+    ),
+    "priority": Row(
+        "Highest priority first, growing with the time since submission.",
+        PriorityParameters,
+        _priority,
+    ),
+    "edf": Row(
+        "Earliest deadline first.",
+        QueueParameters,
+        _queue(orderings.earliest_deadline),
+    ),
+    "sjf": Row(
+        "Shortest job first, never stopping a running one.",
+        QueueParameters,
+        _queue(orderings.shortest_remaining),
+    ),
+    "srtf": Row(
+        "Shortest remaining time first, stopping longer jobs.",
+        PreemptiveParameters,
+        _queue(orderings.shortest_remaining),
+    ),
+    "las": Row(
+        "Least attained service (GPUs x time) in queues, stopping jobs of later queues.",
+        LasParameters,
+        _las,
+    ),
+    "ftf": Row(
+        "Finish-time fairness: who suffers most from sharing goes first.",
+        QueueParameters,
+        _queue(orderings.finish_time_fairness),
+    ),
+    "fair-share": Row(
+        "Weighted fair share of GPUs over tenants.",
+        QueueParameters,
+        _queue(orderings.fair_share),
+    ),
+}
+
+
+def policy_names() -> tuple[str, ...]:
+    return tuple(POLICIES)
+
+
+def summary(name: str) -> str:
+    return _row(name).summary
+
+
+def build(name: str, parameters: Mapping[str, Any]) -> Policy:
+    row = _row(name)
+    policy: Policy = row.factory(convert(parameters, row.parameters))
+    return policy
+
+
+def validate(name: str, parameters: Mapping[str, Any]) -> None:
+    """Raise ParameterError unless `build` would accept the same."""
+    convert(parameters, _row(name).parameters)
+
+
+def parameter_schema(name: str) -> dict[str, Any]:
+    """JSON schema of a policy's parameters, without references."""
+    model = _row(name).parameters
+    (schema,), components = msgspec.json.schema_components([model])
+    found: dict[str, Any] = components[schema["$ref"].rpartition("/")[2]]
+    return found
+
+
+def _row(name: str) -> Row[Any]:
+    if name not in POLICIES:
+        known = ", ".join(POLICIES)
+        raise ParameterError(
+            "unknown_policy", "", f"no policy is called {name!r}; there are {known}"
+        )
+    return POLICIES[name]

@@ -1,0 +1,157 @@
+"""The waits of a round: the lowest reason on the ladder for every job left, evidence shared."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policies.columns import F64, I32, I64, Bool
+from policies.evidence import Examiner
+from policies.ledger import Ledger
+from policies.plan import WaitTable
+from policies.reach import Shape, shapes_of, structural_reason
+from policies.reasons import Evidence, Reason, Remedy
+from policies.snapshot import UNLIMITED, Blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Job rows that did not start, with their place in the queue and what is known of them."""
+
+    rows: I64
+    ahead: I32
+    claimed: Bool
+    """Work is being stopped for the job."""
+    until_s: F64
+
+
+def explain(ledger: Ledger, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
+    snapshot = ledger.snapshot
+    shapes, index = shapes_of(snapshot, left.rows)
+    examiner = Examiner(ledger)
+    structural = [structural_reason(snapshot, shape) for shape in shapes]
+    passing = [
+        reason or examiner.passing_reason(shape)
+        for shape, reason in zip(shapes, structural, strict=True)
+    ]
+    shape_of = np.array(index, np.int64)
+    by_shape = np.array(passing, np.uint8)[shape_of] if shapes else np.empty(0, np.uint8)
+    reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])
+    records = _Records(ledger, examiner, shapes)
+    tenant = snapshot.jobs.tenant[left.rows].tolist()
+    evidence = [
+        records.index(Reason(r), s, t)
+        for r, s, t in zip(reason.tolist(), index, tenant, strict=True)
+    ]
+    table = WaitTable.of(
+        job=snapshot.jobs.id[left.rows],
+        reason=reason,
+        evidence=evidence,
+        ahead=left.ahead,
+        until_s=left.until_s,
+    )
+    return table, tuple(records.made)
+
+
+def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[np.uint8]]]:
+    jobs, tenants = ledger.snapshot.jobs, ledger.snapshot.tenants
+    rows, tenant = left.rows, jobs.tenant[left.rows]
+
+    def where(holds: Bool, reason: Reason) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        return np.where(holds, reason, Reason.OUTRANKED).astype(np.uint8)
+
+    energyless = (tenants.energy_left_j <= 0)[tenant]
+    return [
+        where(jobs.blocked[rows] == Blocked.DEPENDENCY, Reason.DEPENDENCY),
+        where(jobs.blocked[rows] == Blocked.HELD, Reason.HELD),
+        where(~left.claimed & _over_quota(ledger, rows), Reason.QUOTA),
+        where(energyless, Reason.ENERGY_BUDGET),
+        where(left.claimed, Reason.PREEMPTED_WORK),
+    ]
+
+
+def _over_quota(ledger: Ledger, rows: I64) -> Bool:
+    jobs, tenants = ledger.snapshot.jobs, ledger.snapshot.tenants
+    tenant, gpus = jobs.tenant[rows], jobs.min_gpus[rows]
+    used = np.array(ledger.used, np.int64)[tenant]
+    quota = tenants.quota_gpus[tenant]
+    over = (quota != UNLIMITED) & (used + gpus > quota)
+    used_by_type = np.array(ledger.used_by_type, np.int64).reshape(tenants.used_by_type.shape)
+    quota_by_type = tenants.quota_by_type[tenant]
+    type_over = (quota_by_type != UNLIMITED) & (
+        used_by_type[tenant] + gpus[:, None] > quota_by_type
+    )
+    bits = np.arange(quota_by_type.shape[1], dtype=np.uint64)
+    allowed = (jobs.gpu_types[rows][:, None] >> bits & np.uint64(1)).astype(bool)
+    every_type_over = (type_over | ~allowed).all(axis=1) & (type_over & allowed).any(axis=1)
+    return np.asarray(over | every_type_over, np.bool_)
+
+
+class _Records:
+    """One record per cause: a shape's, a tenant's, or one for all."""
+
+    def __init__(self, ledger: Ledger, examiner: Examiner, shapes: list[Shape]) -> None:
+        self.made: list[Evidence] = []
+        self._ledger = ledger
+        self._examiner = examiner
+        self._shapes = shapes
+        self._known: dict[tuple[Reason, int, int], int] = {}
+
+    def index(self, reason: Reason, shape: int, tenant: int) -> int:
+        if reason in _SAME_FOR_ALL:
+            key = (reason, -1, -1)
+        elif reason is Reason.ENERGY_BUDGET:
+            key = (reason, -1, tenant)
+        elif reason is Reason.QUOTA:
+            key = (reason, shape, tenant)
+        else:
+            key = (reason, shape, -1)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self.made)
+            self.made.append(self._make(reason, shape, tenant))
+        return found
+
+    def _make(self, reason: Reason, shape: int, tenant: int) -> Evidence:
+        if reason in _SAME_FOR_ALL:
+            return _SAME_FOR_ALL[reason]
+        if reason is Reason.ENERGY_BUDGET:
+            left_j = float(self._ledger.snapshot.tenants.energy_left_j[tenant])
+            return Evidence(
+                facts={"energy_left_j": left_j}, remedies=(Remedy("raise_energy_budget"),)
+            )
+        if reason is Reason.QUOTA:
+            return self._quota(self._shapes[shape], tenant)
+        return self._examiner.evidence(self._shapes[shape], reason)
+
+    def _quota(self, shape: Shape, tenant: int) -> Evidence:
+        ledger = self._ledger
+        quota, used = ledger.quota[tenant], ledger.used[tenant]
+        if quota != UNLIMITED and used + shape.gpus > quota:
+            remedies = [Remedy("raise_quota", by=used + shape.gpus - quota)]
+            if quota > used:
+                remedies.append(Remedy("reduce_gpus", to=quota - used))
+            facts: dict[str, float] = {"quota": quota, "used": used, "gpus_asked": shape.gpus}
+            return Evidence(facts=facts, remedies=tuple(remedies))
+        by = [
+            (used + shape.gpus - quota, name)
+            for t, (quota, used, name) in enumerate(
+                zip(
+                    ledger.quota_by_type[tenant],
+                    ledger.used_by_type[tenant],
+                    ledger.snapshot.gpu_types.name,
+                    strict=True,
+                )
+            )
+            if shape.gpu_types >> t & 1 and quota != UNLIMITED
+        ]
+        missing, name = min(by)
+        return Evidence(
+            facts={"gpus_asked": shape.gpus, "over_by": missing},
+            remedies=(Remedy("raise_quota_of_type", by=missing, name=name),),
+        )
+
+
+_SAME_FOR_ALL = {
+    Reason.HELD: Evidence(remedies=(Remedy("release_hold"),)),
+    Reason.DEPENDENCY: Evidence(remedies=(Remedy("finish_dependency"),)),
+}
