@@ -1,0 +1,1 @@
+"""The HTTP conventions every resource shares; knows no domain."""

@@ -1,0 +1,121 @@
+"""JSON text to values and back, refusing what the database cannot hold or a reader would misread."""  # noqa: A005
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import msgspec
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+
+from rest.pointers import pointer
+
+MAX_DEPTH = 64
+_encode = msgspec.json.Encoder(decimal_format="string").encode
+_decode = msgspec.json.Decoder().decode
+# A quote inside a string is always written \", so this never counts more members than there are.
+_MEMBER = re.compile(rb'(?<!\\)"[ \t\r\n]*:')
+
+
+class Unreadable(Exception):
+    """Why a text is not JSON that we accept."""
+
+    def __init__(self, code: str, detail: str, at: str = "") -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.at = code, detail, at
+
+
+def encode(value: Any) -> bytes:  # noqa: ANN401
+    """Decimals become strings, so that no reader rounds money; instants end in Z."""
+    return _encode(value)
+
+
+def decode(text: bytes) -> Any:  # noqa: ANN401
+    try:
+        value = _decode(text)
+    except UnicodeDecodeError as error:
+        raise Unreadable("invalid_utf8", f"The body is not UTF-8: {error.reason}.") from None
+    except msgspec.MsgspecError as error:
+        raise Unreadable("invalid_json", f"The body is not JSON: {error}.") from None
+    except RecursionError:
+        raise _too_deep("") from None
+    if b"\\u0000" in text:
+        _refuse_nul(value)
+    if _members(value) < len(_MEMBER.findall(text)):
+        raise Unreadable("duplicate_key", "An object in the body names the same member twice.")
+    return value
+
+
+def _members(value: Any) -> int:  # noqa: ANN401
+    """How many object members there are, refusing deep nesting on the way down."""
+    members, level, depth = 0, [value], 0
+    while level:
+        depth += 1
+        below: list[Any] = []
+        for container in level:
+            if type(container) is dict:
+                members += len(container)
+                below += [v for v in container.values() if type(v) is dict or type(v) is list]
+            elif type(container) is list:
+                below += [v for v in container if type(v) is dict or type(v) is list]
+        if below and depth >= MAX_DEPTH:
+            raise _too_deep("")
+        level = below
+    return members
+
+
+def _too_deep(at: str) -> Unreadable:
+    return Unreadable("too_deep", f"The body is nested deeper than {MAX_DEPTH} levels.", at)
+
+
+def _refuse_nul(value: Any) -> None:  # noqa: ANN401
+    for path, text in _strings(value, ()):
+        if "\x00" in text:
+            detail = "Text may not contain the character U+0000."
+            raise Unreadable("nul_character", detail, pointer(path))
+
+
+def _strings(
+    value: Any,  # noqa: ANN401
+    path: tuple[str | int, ...],
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if len(path) > MAX_DEPTH:
+        raise _too_deep("")
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield path, key
+            yield from _strings(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _strings(item, (*path, index))
+
+
+class JSONParser(BaseParser):
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],  # noqa: ARG002
+        media_type: str | None = None,  # noqa: ARG002
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        # Django keeps `body`, which the idempotency digest reads again.
+        assert parser_context is not None
+        return decode(parser_context["request"]._request.body)
+
+
+class JSONRenderer(BaseRenderer):
+    media_type = "application/json"
+    format = "json"
+    charset = None
+    render_style = "binary"
+
+    def render(
+        self,
+        data: Any,  # noqa: ANN401
+        accepted_media_type: str | None = None,  # noqa: ARG002
+        renderer_context: Mapping[str, Any] | None = None,  # noqa: ARG002
+    ) -> bytes:
+        return b"" if data is None else encode(data)

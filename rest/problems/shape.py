@@ -1,0 +1,125 @@
+"""RFC 9457 problems: the one shape in which anything is ever refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from django.http import HttpRequest, HttpResponse
+from rest_framework.exceptions import APIException
+
+from rest.json import encode
+
+CONTENT_TYPE = "application/problem+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with the input; `pointer` is RFC 6901 into the body, or `?name`, or a header."""
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class Problem(APIException):
+    """Raise it anywhere below a view; the caller sees exactly these words."""
+
+    status_code = 400
+    code = "bad_request"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        errors: Sequence[Fault] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.text = detail
+        self.status_code = status or self.status_code
+        self.code = code or self.code
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+
+    def __str__(self) -> str:
+        return f"{self.status_code} {self.code}: {self.text}"
+
+
+class Invalid(Problem):
+    """The input breaks the published schema."""
+
+    code = "invalid"
+
+    @classmethod
+    def at(cls, pointer: str, code: str, detail: str) -> "Invalid":
+        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
+
+
+class NotFound(Problem):
+    status_code = 404
+    code = "not_found"
+
+    def __init__(self, detail: str = "There is no such resource, or it is not yours.") -> None:
+        super().__init__(detail)
+
+
+class Conflict(Problem):
+    """Well formed, but the present state refuses it."""
+
+    status_code = 409
+    code = "conflict"
+
+    @classmethod
+    def at(cls, pointer: str, code: str, detail: str) -> "Conflict":
+        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
+
+
+class Contradiction(Problem):
+    """Each value fits the schema, together they make no sense."""
+
+    status_code = 422
+    code = "contradiction"
+
+    @classmethod
+    def at(cls, pointer: str, code: str, detail: str) -> "Contradiction":
+        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
+
+
+class Forbidden(Problem):
+    status_code = 403
+    code = "forbidden"
+
+
+def request_id() -> str:
+    return str(structlog.contextvars.get_contextvars().get("request_id", ""))
+
+
+def response(problem: Problem, instance: str) -> HttpResponse:
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(problem.status_code).phrase,
+        "status": problem.status_code,
+        "code": problem.code,
+        "detail": problem.text,
+        "instance": instance,
+        "request_id": request_id(),
+        "errors": [
+            {"pointer": fault.pointer, "code": fault.code, "detail": fault.detail}
+            for fault in problem.errors
+        ],
+    }
+    return HttpResponse(
+        encode(body),
+        status=problem.status_code,
+        content_type=CONTENT_TYPE,
+        headers=problem.headers,
+    )
+
+
+def path_of(request: HttpRequest) -> str:
+    """The path as it was asked for, made safe to print."""
+    return request.path.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")

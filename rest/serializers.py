@@ -1,0 +1,91 @@
+"""Serializers that describe shape only: strict, bounded, and built once per class."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from django.db import models
+from rest_framework import serializers
+
+from rest import fields
+
+
+class _Strict:
+    """Refuses members the schema does not name."""
+
+    def to_internal_value(self, data: Any) -> Any:  # noqa: ANN401
+        if isinstance(data, Mapping):
+            names = self._input_names()
+            unknown = [name for name in data if name not in names]
+            if unknown:
+                raise serializers.ValidationError(
+                    {name: ["There is no such field."] for name in unknown}, code="unknown_field"
+                )
+        return super().to_internal_value(data)  # type: ignore[misc]
+
+    def _input_names(self) -> frozenset[str]:
+        names: frozenset[str] | None = self.__dict__.get("_input_name_set")
+        if names is None:
+            writable = (f for f in self.fields.values() if not f.read_only)  # type: ignore[attr-defined]
+            names = self.__dict__["_input_name_set"] = frozenset(f.field_name for f in writable)
+        return names
+
+
+class StrictSerializer(_Strict, serializers.Serializer[Any]):
+    """Use the fields of rest.fields in it: they bound themselves and coerce nothing."""
+
+
+class StrictModelSerializer(_Strict, serializers.ModelSerializer[Any]):
+    """Model fields become strict fields; uniqueness is the database's to refuse, in one trip."""
+
+    serializer_field_mapping = {  # noqa: RUF012
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.AutoField: fields.Integer,
+        models.BigAutoField: fields.Integer,
+        models.BigIntegerField: fields.Integer,
+        models.IntegerField: fields.Integer,
+        models.PositiveBigIntegerField: fields.Integer,
+        models.PositiveIntegerField: fields.Integer,
+        models.PositiveSmallIntegerField: fields.Integer,
+        models.SmallIntegerField: fields.Integer,
+        models.FloatField: fields.Number,
+        models.BooleanField: fields.Boolean,
+        models.CharField: fields.Text,
+        models.TextField: fields.Text,
+        models.SlugField: fields.Slug,
+        models.DecimalField: fields.Amount,
+        models.DateTimeField: fields.Instant,
+        models.JSONField: fields.JsonObject,
+    }
+    serializer_choice_field = fields.Choice
+
+    def get_validators(self) -> list[Any]:
+        return []
+
+    def build_standard_field(self, field_name: str, model_field: Any) -> Any:  # noqa: ANN401
+        field_class, kwargs = super().build_standard_field(field_name, model_field)
+        kwargs.pop("validators", None)
+        kwargs.pop("allow_unicode", None)
+        return field_class, kwargs
+
+
+@lru_cache(maxsize=None)
+def _built(
+    serializer_class: type[serializers.BaseSerializer[Any]], partial: bool
+) -> serializers.BaseSerializer[Any]:
+    """DRF copies every field per instance; one instance without data or context serves them all."""
+    return serializer_class(partial=partial)
+
+
+def validated(
+    serializer_class: type[serializers.BaseSerializer[Any]],
+    data: Any,  # noqa: ANN401
+    *,
+    partial: bool = False,
+) -> dict[str, Any]:
+    values: dict[str, Any] = _built(serializer_class, partial).run_validation(data)
+    return values
+
+
+def represented(serializer_class: type[serializers.BaseSerializer[Any]], row: Any) -> Any:  # noqa: ANN401
+    return _built(serializer_class, False).to_representation(row)

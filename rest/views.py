@@ -1,0 +1,209 @@
+"""Base classes of every resource: an app declares shapes and rights, and calls its services."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
+
+from rest import etag, idempotency
+from rest.filters import StrictFilterBackend, refuse_unknown_parameters
+from rest.json import encode
+from rest.negotiation import JSONNegotiation
+from rest.pagination import KeysetPagination
+from rest.problems import NotFound
+from rest.routing import ID
+from rest.serializers import represented, validated
+
+SerializerClass = type[BaseSerializer[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a write returns, before it is bytes."""
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What the schema shows for one operation; `response` is one item, also of a list."""
+
+    request: Any = None
+    response: Any = None
+
+
+class JSONView(APIView):
+    """One address that answers JSON; `rights` maps an action (or HTTP method) to a right."""
+
+    resource: ClassVar[str]
+    rights: ClassVar[Mapping[str, str]] = {}
+    query_parameters: ClassVar[tuple[str, ...]] = ()
+    secret_members: ClassVar[tuple[str, ...]] = ()
+    examples: ClassVar[Mapping[str, Example]] = {}
+    content_negotiation_class = JSONNegotiation
+    metadata_class = None
+    action: str | None = None
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def caller(self) -> Any:  # noqa: ANN401
+        return self.request.auth
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        super().initial(request, *args, **kwargs)
+        refuse_unknown_parameters(request, self, listing=self.action == "list")
+
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]  # noqa: ANN401
+        return HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    def identity(self) -> str:
+        """Whose idempotency keys these are."""
+        return str(self.caller.identity)
+
+    def write(self, effect: Callable[[], Answer]) -> HttpResponse:
+        """Run `effect` in one transaction with the answer its Idempotency-Key will replay."""
+        request: HttpRequest = self.request._request
+        key = idempotency.key_of(request) if request.method == "POST" else None
+        with transaction.atomic():
+            if key is None:
+                return respond(effect())
+            claim = idempotency.claim(request, self.identity(), key)
+            if isinstance(claim, HttpResponse):
+                return claim
+            answer = effect()
+            response = respond(answer)
+            claim.keep(response, self._without_secrets(answer))
+            return response
+
+    def _without_secrets(self, answer: Answer) -> bytes | None:
+        if not self.secret_members:
+            return None
+        return encode({**answer.body, **dict.fromkeys(self.secret_members)})
+
+
+def respond(answer: Answer) -> HttpResponse:
+    if answer.status == 204:
+        return HttpResponse(status=204, headers=answer.headers)
+    return HttpResponse(
+        encode(answer.body),
+        status=answer.status,
+        content_type="application/json",
+        headers=answer.headers,
+    )
+
+
+class ResourceViewSet(ViewSetMixin, JSONView):
+    """A resource; add the mixins of the actions it has and the `perform_` methods they call."""
+
+    output: ClassVar[SerializerClass]
+    outputs: ClassVar[Mapping[str, SerializerClass]] = {}
+    inputs: ClassVar[Mapping[str, SerializerClass]] = {}
+    statuses: ClassVar[Mapping[str, int]] = {}
+    filterset_class: ClassVar[Any] = None
+    ordering_fields: ClassVar[tuple[str, ...]] = ("id",)
+    etag_prefix: ClassVar[str] = ""
+    filter_backends = (StrictFilterBackend,)
+    pagination_class = KeysetPagination
+    lookup_field = "id"
+    lookup_value_regex = ID
+
+    def rows(self) -> QuerySet[Any]:
+        """The rows this caller may see."""
+        raise NotImplementedError
+
+    def row(self) -> Any:  # noqa: ANN401
+        found = self.rows().filter(id=int(self.kwargs["id"])).first()
+        if found is None:
+            raise NotFound
+        return found
+
+    def input(self, *, partial: bool = False) -> dict[str, Any]:
+        return validated(self.inputs[self.action or ""], self.request.data, partial=partial)
+
+    def shown(self, row: Any) -> Any:  # noqa: ANN401
+        return represented(self.outputs.get(self.action or "", self.output), row)
+
+    def answer(self, row: Any, status: int = 200) -> Answer:  # noqa: ANN401
+        headers = {"ETag": etag.etag(self.etag_prefix, row)} if self.etag_prefix else {}
+        return Answer(self.shown(row), status, headers)
+
+
+def crud_rights(resource: str) -> dict[str, str]:
+    """`.read` for looking, `.write` for changing."""
+    read, write = f"{resource}.read", f"{resource}.write"
+    looking = dict.fromkeys(("list", "retrieve"), read)
+    return looking | dict.fromkeys(("create", "partial_update", "destroy"), write)
+
+
+class ListMixin(ResourceViewSet):
+    def list(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+        rows = StrictFilterBackend().filter_queryset(request, self.rows(), self)
+        paginator = self.pagination_class()
+        page = paginator.paginate_queryset(rows, request, self)
+        return respond(Answer(paginator.page([self.shown(row) for row in page])))
+
+
+class RetrieveMixin(ResourceViewSet):
+    def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+        row = self.row()
+        if self.etag_prefix and etag.is_unchanged(request, etag.etag(self.etag_prefix, row)):
+            return HttpResponse(status=304, headers={"ETag": etag.etag(self.etag_prefix, row)})
+        return respond(self.answer(row))
+
+
+class CreateMixin(ResourceViewSet):
+    def create(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+        values = self.input()
+
+        def effect() -> Answer:
+            row = self.perform_create(values)
+            answer = self.answer(row, 201)
+            location = f"{request.path.rstrip('/')}/{row.pk}/"
+            return Answer(answer.body, 201, {**answer.headers, "Location": location})
+
+        return self.write(effect)
+
+    def perform_create(self, values: dict[str, Any]) -> Model:
+        raise NotImplementedError
+
+
+class UpdateMixin(ResourceViewSet):
+    def partial_update(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+        changes = self.input(partial=True)
+
+        def effect() -> Answer:
+            row = self.row()
+            etag.expect_match(request, etag.etag(self.etag_prefix, row))
+            return self.answer(self.perform_update(row, changes) if changes else row)
+
+        return self.write(effect)
+
+    def perform_update(self, row: Any, changes: dict[str, Any]) -> Model:  # noqa: ANN401
+        raise NotImplementedError
+
+
+class DestroyMixin(ResourceViewSet):
+    def destroy(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+        def effect() -> Answer:
+            row = self.row()
+            if self.etag_prefix:
+                etag.expect_match(request, etag.etag(self.etag_prefix, row))
+            self.perform_destroy(row)
+            return Answer(status=204)
+
+        return self.write(effect)
+
+    def perform_destroy(self, row: Any) -> None:  # noqa: ANN401
+        raise NotImplementedError

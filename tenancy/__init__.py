@@ -1,0 +1,1 @@
+"""Who may do what: tenants, memberships, tokens, rights, row-level security and the audit."""

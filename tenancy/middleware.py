@@ -1,0 +1,23 @@
+"""Closes what authentication opened, whatever happened in between."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponseBase
+
+from tenancy import rls
+from tenancy.authentication import SCOPE_OPENED, close_scope
+
+
+class ScopeMiddleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        try:
+            if request.path.startswith("/admin/") and request.user.is_staff:
+                setattr(request, SCOPE_OPENED, True)
+                rls.set_scope(rls.ALL)
+            return self.get_response(request)
+        finally:
+            if getattr(request, SCOPE_OPENED, False):
+                close_scope()

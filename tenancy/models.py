@@ -1,0 +1,116 @@
+"""Tables of who pays, who may act for them, and what was done."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from tenancy.roles import Role
+
+
+class Tenant(models.Model):
+    """Who pays; quota is in GPUs, and null means unlimited."""
+
+    name = models.CharField(max_length=63)
+    display_name = models.CharField(max_length=200)
+    gpu_quota = models.PositiveIntegerField(null=True, blank=True)
+    gpus_in_use = models.PositiveIntegerField(default=0, editable=False)
+    weight = models.DecimalField(max_digits=9, decimal_places=3, default=1)
+    energy_budget_wh = models.PositiveBigIntegerField(null=True, blank=True)
+    suspended = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("name",), name="tenant_name_unique"),
+            models.CheckConstraint(
+                condition=Q(gpu_quota__isnull=True) | Q(gpus_in_use__lte=F("gpu_quota")),
+                name="tenant_within_gpu_quota",
+            ),
+            models.CheckConstraint(condition=Q(weight__gt=0), name="tenant_weight_positive"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MembershipRole(models.TextChoices):
+    MEMBER = Role.MEMBER.value
+    ADMIN = Role.ADMIN.value
+
+
+class Membership(models.Model):
+    """A person's place in a tenant."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=MembershipRole, default=MembershipRole.MEMBER)
+    version = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "user"), name="membership_once_per_tenant"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user_id} in {self.tenant_id} as {self.role}"
+
+
+class ApiToken(models.Model):
+    """A bearer token; only its SHA-256 is kept, which suffices for 256 random bits."""
+
+    prefix = models.CharField(max_length=16, editable=False)
+    hash = models.BinaryField(max_length=32, unique=True, editable=False)
+    role = models.CharField(max_length=10, choices=[(r.value, r.value) for r in Role])
+    tenant = models.ForeignKey(Tenant, models.CASCADE, null=True, blank=True, related_name="tokens")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="tokens"
+    )
+    name = models.CharField(max_length=100)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+    rotated_from = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="successors", editable=False
+    )
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(role__in=[Role.MEMBER, Role.ADMIN], tenant__isnull=False)
+                | (~Q(role__in=[Role.MEMBER, Role.ADMIN]) & Q(tenant__isnull=True)),
+                name="token_tenant_iff_tenant_role",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… {self.name}"
+
+
+class AuditRow(models.Model):
+    """What was done, by whom; a trigger refuses to change or delete it."""
+
+    at = models.DateTimeField()
+    token_id = models.BigIntegerField(null=True)
+    user_id = models.BigIntegerField(null=True)
+    role = models.CharField(max_length=10)
+    tenant_id = models.BigIntegerField(null=True)
+    action = models.CharField(max_length=60)
+    object_type = models.CharField(max_length=60)
+    object_id = models.BigIntegerField(null=True)
+    request_id = models.CharField(max_length=100)
+    changes = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name = "audit row"
+        indexes = (
+            models.Index(fields=("tenant_id", "at", "id"), name="audit_by_tenant"),
+            models.Index(fields=("at", "id"), name="audit_by_time"),
+            models.Index(fields=("object_type", "object_id"), name="audit_by_object"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.action} {self.object_type} {self.object_id}"

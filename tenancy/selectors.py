@@ -1,0 +1,34 @@
+"""Reads of tenants and what belongs to them."""
+
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
+
+from tenancy.callers import Caller
+from tenancy.models import ApiToken, AuditRow, Membership, Tenant
+from tenancy.roles import TENANT_ROLES
+
+Row = TypeVar("Row", bound=Model)
+
+
+def visible(rows: QuerySet[Row], caller: Caller, column: str = "tenant_id") -> QuerySet[Row]:
+    """The first wall: a tenant's roles see their tenant's rows. Every tenant-owned read passes here."""
+    if caller.role in TENANT_ROLES:
+        return rows.filter(**{column: caller.tenant_id})
+    return rows
+
+
+def tenants(caller: Caller) -> QuerySet[Tenant]:
+    return visible(Tenant.objects.all(), caller, "id")
+
+
+def memberships(caller: Caller) -> QuerySet[Membership]:
+    return visible(Membership.objects.select_related("user"), caller)
+
+
+def tokens(caller: Caller) -> QuerySet[ApiToken]:
+    return visible(ApiToken.objects.all(), caller)
+
+
+def audit_rows(caller: Caller) -> QuerySet[AuditRow]:
+    return visible(AuditRow.objects.all(), caller)
