@@ -1,0 +1,1 @@
+"""The machines: clusters, nodes, GPUs, tariffs and who may join them."""

@@ -1,0 +1,102 @@
+"""A cluster is one scheduling domain; partitions slice it logically, racks and switches physically."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+SLUG = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+# Nodes are named like hosts.
+HOST = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+
+
+class Cluster(models.Model):
+    name = models.TextField(unique=True)
+    policy = models.TextField(default="fifo-backfill")
+    policy_parameters = models.JSONField(default=dict)
+    shadow_policy = models.TextField(null=True)
+    shadow_parameters = models.JSONField(default=dict)
+    round_interval_s = models.IntegerField(default=30)
+    next_round_at = models.DateTimeField(db_default=Now())
+    pue = models.DecimalField(max_digits=4, decimal_places=2, default=1)
+    power_budget_w = models.IntegerField(null=True)
+    currency = models.TextField(default="EUR")
+    tariff = models.ForeignKey("clusters.Tariff", models.PROTECT, null=True)
+    carbon_series = models.ForeignKey("clusters.CarbonSeries", models.PROTECT, null=True)
+    version = models.BigIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(name__regex=SLUG), name="cluster_name_is_slug"),
+            models.CheckConstraint(
+                condition=Q(round_interval_s__range=(1, 3600)), name="cluster_round_interval"
+            ),
+            models.CheckConstraint(condition=Q(pue__range=(1, 10)), name="cluster_pue"),
+            models.CheckConstraint(
+                condition=Q(power_budget_w__isnull=True) | Q(power_budget_w__gt=0),
+                name="cluster_power_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(currency__regex=r"^[A-Z]{3}$"), name="cluster_currency"
+            ),
+        )
+        indexes = (models.Index(fields=["next_round_at"], name="cluster_due"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Partition(models.Model):
+    """A logical slice; one that lends lets others use its idle GPUs until its own jobs want them."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE)
+    name = models.TextField()
+    lends = models.BooleanField(default=False)
+    version = models.BigIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "name"], name="partition_name_taken"),
+            # The target of composite keys: what names a partition must name its cluster too.
+            models.UniqueConstraint(fields=["id", "cluster"], name="partition_of_cluster"),
+            models.CheckConstraint(condition=Q(name__regex=SLUG), name="partition_name_is_slug"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Switch(models.Model):
+    cluster = models.ForeignKey(Cluster, models.CASCADE)
+    name = models.TextField()
+    version = models.BigIntegerField(default=1)
+
+    class Meta:
+        verbose_name_plural = "switches"
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "name"], name="switch_name_taken"),
+            models.UniqueConstraint(fields=["id", "cluster"], name="switch_of_cluster"),
+            models.CheckConstraint(condition=Q(name__regex=SLUG), name="switch_name_is_slug"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Rack(models.Model):
+    cluster = models.ForeignKey(Cluster, models.CASCADE)
+    switch = models.ForeignKey(Switch, models.PROTECT, null=True, db_constraint=False)
+    name = models.TextField()
+    version = models.BigIntegerField(default=1)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "name"], name="rack_name_taken"),
+            models.UniqueConstraint(fields=["id", "cluster"], name="rack_of_cluster"),
+            models.CheckConstraint(condition=Q(name__regex=SLUG), name="rack_name_is_slug"),
+        )
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,139 @@
+"""Nodes with their GPUs, and the single-use tokens by which a node may join."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from clusters.models.cluster import HOST, Cluster, Partition, Rack
+
+
+class GpuType(models.Model):
+    name = models.TextField(unique=True)
+    memory_mib = models.IntegerField()
+    idle_w = models.IntegerField()
+    max_w = models.IntegerField()
+    clocks_mhz = ArrayField(models.IntegerField(), default=list)
+    version = models.BigIntegerField(default=1)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"), name="gpu_type_name"
+            ),
+            models.CheckConstraint(condition=Q(memory_mib__gt=0), name="gpu_type_memory"),
+            models.CheckConstraint(
+                condition=Q(idle_w__gte=0, max_w__gt=0, idle_w__lte=F("max_w")),
+                name="gpu_type_watts",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Node(models.Model):
+    class State(models.TextChoices):
+        JOINING = "joining"
+        READY = "ready"
+        DRAINING = "draining"
+        DRAINED = "drained"
+        LOST = "lost"
+        OFF = "off"
+        QUARANTINED = "quarantined"
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT)
+    # The composite keys (partition, cluster) and (rack, cluster) in the migration replace the
+    # simple ones, so that a node cannot stand in another cluster's partition or rack.
+    partition = models.ForeignKey(Partition, models.PROTECT, null=True, db_constraint=False)
+    rack = models.ForeignKey(Rack, models.PROTECT, null=True, db_constraint=False)
+    gpu_type = models.ForeignKey(GpuType, models.PROTECT)
+    name = models.TextField()
+    state = models.TextField(choices=State, default=State.JOINING)
+    state_reason = models.TextField(default="")
+    cpus = models.IntegerField()
+    cpus_used = models.IntegerField(default=0)
+    memory_mib = models.BigIntegerField()
+    memory_used_mib = models.BigIntegerField(default=0)
+    host_idle_w = models.IntegerField(default=0)
+    host_peak_w = models.IntegerField(default=0)
+    epoch = models.BigIntegerField(default=0)
+    version = models.BigIntegerField(default=1)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["cluster", "name"], name="node_name_taken"),
+            models.CheckConstraint(condition=Q(name__regex=HOST), name="node_name_is_host"),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=(
+                        "joining",
+                        "ready",
+                        "draining",
+                        "drained",
+                        "lost",
+                        "off",
+                        "quarantined",
+                    )
+                ),
+                name="node_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(cpus__gt=0, cpus_used__gte=0, cpus_used__lte=F("cpus")),
+                name="node_cpus_within",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    memory_mib__gt=0,
+                    memory_used_mib__gte=0,
+                    memory_used_mib__lte=F("memory_mib"),
+                ),
+                name="node_memory_within",
+            ),
+            models.CheckConstraint(
+                condition=Q(host_idle_w__gte=0, host_idle_w__lte=F("host_peak_w")),
+                name="node_host_watts",
+            ),
+        )
+        indexes = (models.Index(fields=["cluster", "id"], name="node_by_cluster"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Gpu(models.Model):
+    """One device; its type is the node's, because a node holds one type."""
+
+    node = models.ForeignKey(Node, models.CASCADE)
+    index = models.SmallIntegerField()
+    uuid = models.TextField(unique=True)
+    healthy = models.BooleanField(default=True)
+    health_reason = models.TextField(default="")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["node", "index"], name="gpu_index_taken"),
+            # A node's free GPUs are one 64-bit mask in the snapshot.
+            models.CheckConstraint(condition=Q(index__range=(0, 63)), name="gpu_index_range"),
+        )
+
+    def __str__(self) -> str:
+        return self.uuid
+
+
+class JoinToken(models.Model):
+    """A single-use right to register a node in a cluster; only its hash is kept."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE)
+    prefix = models.TextField()
+    hash = models.BinaryField(max_length=32, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(Node, models.SET_NULL, null=True)
+    revoked_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return self.prefix

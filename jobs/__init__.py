@@ -1,0 +1,1 @@
+"""The work: jobs, profiles, attempts and the rounds that place them."""

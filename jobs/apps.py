@@ -1,0 +1,7 @@
+"""Django's entry for the room."""
+
+from django.apps import AppConfig
+
+
+class JobsConfig(AppConfig):
+    name = "jobs"

@@ -1,0 +1,73 @@
+"""Attempts begin and end here; counters of nodes, tenants and quotas move in the same transaction.
+
+Locks are always taken in the order jobs, nodes, tenants, quotas, each by ascending id.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import connection
+
+from jobs.models import Attempt
+
+_LOCK = """
+SELECT 1 FROM clusters_node WHERE id IN (
+    SELECT node_id FROM jobs_allocation
+    WHERE attempt_id = ANY(%(attempts)s) AND released_at IS NULL)
+ORDER BY id FOR NO KEY UPDATE
+"""
+
+_END = """
+WITH over AS (
+    UPDATE jobs_attempt SET state = %(state)s, reason = %(reason)s, ended_at = %(now)s
+    WHERE id = ANY(%(attempts)s) AND state NOT IN ('ended', 'lost')
+    RETURNING id, job_id, gpus, coalesce(started_at, %(now)s) AS started_at
+), freed AS (
+    UPDATE jobs_allocation allocation SET released_at = %(now)s
+    FROM over, clusters_node node
+    WHERE allocation.attempt_id = over.id AND allocation.released_at IS NULL
+      AND node.id = allocation.node_id
+    RETURNING allocation.tenant_id, allocation.node_id, allocation.cpus,
+              allocation.memory_mib, node.gpu_type_id
+), nodes AS (
+    UPDATE clusters_node node
+    SET cpus_used = cpus_used - back.cpus, memory_used_mib = memory_used_mib - back.memory_mib
+    FROM (SELECT node_id, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib
+          FROM freed GROUP BY node_id) back
+    WHERE node.id = back.node_id
+), tenants AS (
+    UPDATE tenancy_tenant tenant SET gpus_in_use = gpus_in_use - back.gpus
+    FROM (SELECT tenant_id, count(*) AS gpus FROM freed GROUP BY tenant_id) back
+    WHERE tenant.id = back.tenant_id
+), quotas AS (
+    UPDATE clusters_gpuquota quota SET gpus_in_use = gpus_in_use - back.gpus
+    FROM (SELECT tenant_id, gpu_type_id, count(*) AS gpus
+          FROM freed GROUP BY tenant_id, gpu_type_id) back
+    WHERE quota.tenant_id = back.tenant_id AND quota.gpu_type_id = back.gpu_type_id
+), service AS (
+    UPDATE jobs_job job SET attained_gpu_s = attained_gpu_s
+        + over.gpus * greatest(extract(epoch FROM %(now)s - over.started_at), 0)
+    FROM over WHERE job.id = over.job_id
+)
+SELECT id FROM over
+"""
+
+
+def attempts_end(
+    attempt_ids: Iterable[int], *, state: Attempt.State, reason: str, now: datetime
+) -> list[int]:
+    """End those attempts that live and free what they hold; return the ids that ended."""
+    values = {"attempts": list(attempt_ids), "state": str(state), "reason": reason, "now": now}
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, values)
+        cursor.execute(_END, values)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def live_attempts(job_ids: Iterable[int]) -> list[int]:
+    return list(
+        Attempt.objects.filter(job_id__in=list(job_ids))
+        .exclude(state__in=(Attempt.State.ENDED, Attempt.State.LOST))
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )

@@ -1,0 +1,78 @@
+"""Why a job is where it is, from the newest round that considered it."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from jobs.models import Job, Round
+from policies.plan import Plan, Wait
+from policies.reasons import remedy_text, sentence
+
+
+@dataclass(frozen=True)
+class Explanation:
+    state: str
+    reason: str
+    text: str
+    position: int | None = None
+    expected_start_at: datetime | None = None
+    round_id: int | None = None
+    round_at: datetime | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+    remedies: list[dict[str, Any]] = field(default_factory=list)
+
+
+_TEXTS = {
+    Job.State.PLACED: "It has its GPUs; the node's agent will start it.",
+    Job.State.RUNNING: "It is running.",
+    Job.State.PREEMPTING: "It is being stopped so that another job can run, and will be queued.",
+    Job.State.SUCCEEDED: "It has ended well.",
+    Job.State.FAILED: "It has failed.",
+    Job.State.CANCELLED: "It was cancelled.",
+}
+
+
+def explain(job: Job) -> Explanation:
+    if job.state != Job.State.QUEUED:
+        return Explanation(job.state, job.reason, _TEXTS[Job.State(job.state)])
+    latest = (
+        Round.objects.filter(cluster=job.cluster_id, started_at__gte=job.submitted_at)
+        .order_by("-pk")
+        .defer("snapshot")
+        .first()
+    )
+    if latest is None:
+        return Explanation(job.state, "not_considered", "The next round will consider it.")
+    if latest.plan is None:
+        text = f"The last round failed, so nothing starts: {latest.error or 'its plan is gone'}"
+        return Explanation(job.state, "round_failed", text, None, None, latest.pk, latest.started_at)
+    wait = Plan.from_bytes(bytes(latest.plan)).wait_of(job.pk)
+    if wait is None:
+        text = "The last round did not consider it; the next one will."
+        return Explanation(
+            job.state, "not_considered", text, None, None, latest.pk, latest.started_at
+        )
+    return _waiting(wait, latest)
+
+
+def _waiting(wait: Wait, latest: Round) -> Explanation:
+    evidence = msgspec.to_builtins(wait.evidence)
+    evidence.pop("remedies", None)
+    return Explanation(
+        state=Job.State.QUEUED,
+        reason=wait.reason.name.lower(),
+        text=sentence(wait.reason, wait.evidence, ahead=wait.ahead),
+        position=wait.ahead + 1,
+        expected_start_at=(
+            None if wait.until_s is None else datetime.fromtimestamp(wait.until_s, UTC)
+        ),
+        round_id=latest.pk,
+        round_at=latest.started_at,
+        evidence=evidence,
+        remedies=[
+            {**msgspec.to_builtins(remedy), "text": remedy_text(remedy)}
+            for remedy in wait.evidence.remedies
+        ],
+    )

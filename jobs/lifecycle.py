@@ -1,0 +1,121 @@
+"""The legal moves of a job, and the only function that makes one.
+
+    queued ──▶ placed ──▶ running ──▶ succeeded | failed
+      ▲          │           │
+      │          │           ▼
+      └──────────┴──── preempting
+    any of the four ──▶ cancelled; queued, placed, preempting ──▶ failed (it can never run)
+
+State says where a job is; `reason` says why. A move is a conditional UPDATE that is counted: a job
+that is no longer in an expected state is not moved, and the caller sees that from what comes back.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from jobs.dependencies import settle
+from jobs.models import Job
+
+State = Job.State
+
+MOVES: Mapping[State, frozenset[State]] = {
+    State.QUEUED: frozenset({State.PLACED, State.FAILED, State.CANCELLED}),
+    State.PLACED: frozenset(
+        {State.RUNNING, State.PREEMPTING, State.QUEUED, State.FAILED, State.CANCELLED}
+    ),
+    State.RUNNING: frozenset(
+        {State.PREEMPTING, State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}
+    ),
+    State.PREEMPTING: frozenset(
+        {State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}
+    ),
+    State.SUCCEEDED: frozenset(),
+    State.FAILED: frozenset(),
+    State.CANCELLED: frozenset(),
+}
+TERMINAL = frozenset(state for state, following in MOVES.items() if not following)
+LIVE = frozenset(MOVES) - TERMINAL
+
+# One statement moves the jobs and appends their events, so neither exists without the other.
+_ADVANCE = """
+WITH before AS (
+    SELECT id, state FROM jobs_job
+    WHERE id = ANY(%(ids)s) AND state = ANY(%(sources)s)
+    ORDER BY id FOR UPDATE
+), moved AS (
+    UPDATE jobs_job job SET
+        state = %(to)s,
+        reason = %(reason)s,
+        version = version + 1,
+        placed_at = CASE WHEN %(to)s = 'placed' THEN %(now)s ELSE placed_at END,
+        started_at = CASE WHEN %(to)s = 'running' THEN coalesce(started_at, %(now)s)
+                          ELSE started_at END,
+        ended_at = CASE WHEN %(terminal)s THEN %(now)s ELSE NULL END
+    FROM before WHERE job.id = before.id
+    RETURNING job.id, job.tenant_id, before.state AS from_state
+)
+INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
+SELECT tenant_id, id, %(now)s, from_state, %(to)s, %(reason)s, %(detail)s FROM moved ORDER BY id
+RETURNING job_id
+"""
+
+
+@dataclass(frozen=True)
+class IllegalMove(Exception):
+    """A programming error: the asked-for move is in nobody's diagram."""
+
+    source: State
+    target: State
+
+    def __str__(self) -> str:
+        return f"no job moves from {self.source} to {self.target}"
+
+
+def advance(
+    job_ids: Iterable[int],
+    *,
+    sources: Iterable[State],
+    to: State,
+    reason: str,
+    now: datetime,
+    detail: Mapping[str, Any] | None = None,
+) -> list[int]:
+    """Move those of the jobs that are in one of `sources`; return the ids that moved."""
+    expected = list(sources)
+    for source in expected:
+        if to not in MOVES[source]:
+            raise IllegalMove(source, to)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _ADVANCE,
+            {
+                "ids": list(job_ids),
+                "sources": [str(source) for source in expected],
+                "to": str(to),
+                "reason": reason,
+                "now": now,
+                "terminal": to in TERMINAL,
+                "detail": Jsonb(dict(detail or {})),
+            },
+        )
+        moved = [row[0] for row in cursor.fetchall()]
+    if moved and to in TERMINAL:
+        _settle_dependents(moved, to, now)
+    return moved
+
+
+def _settle_dependents(ended: list[int], state: State, now: datetime) -> None:
+    doomed = settle(ended, succeeded=state == State.SUCCEEDED, now=now)
+    if doomed:
+        advance(
+            doomed,
+            sources=[State.QUEUED],
+            to=State.CANCELLED,
+            reason="dependency_failed",
+            now=now,
+        )

@@ -1,0 +1,18 @@
+"""Tables of the work, one file per subject."""
+
+from jobs.models.attempt import Allocation, Attempt
+from jobs.models.job import Job, JobArray, JobDependency, JobEvent
+from jobs.models.profile import Profile
+from jobs.models.round import Decision, Round
+
+__all__ = [
+    "Allocation",
+    "Attempt",
+    "Decision",
+    "Job",
+    "JobArray",
+    "JobDependency",
+    "JobEvent",
+    "Profile",
+    "Round",
+]

@@ -1,0 +1,98 @@
+"""One try at a job, and the GPUs it holds; the database keeps a GPU from being held twice."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class Attempt(models.Model):
+    class State(models.TextChoices):
+        OFFERED = "offered"
+        STARTING = "starting"
+        RUNNING = "running"
+        STOPPING = "stopping"
+        ENDED = "ended"
+        LOST = "lost"
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
+    job = models.ForeignKey("jobs.Job", models.PROTECT, db_constraint=False, db_index=False)
+    cluster = models.ForeignKey("clusters.Cluster", models.PROTECT, db_index=False)
+    round = models.ForeignKey("jobs.Round", models.SET_NULL, null=True)
+    number = models.IntegerField()
+    # Drawn from the sequence jobs_fence, so a later attempt always outranks an earlier one.
+    fence = models.BigIntegerField(unique=True)
+    state = models.TextField(choices=State, default=State.OFFERED)
+    reason = models.TextField(default="")
+    gpus = models.IntegerField()
+    clock_mhz = models.IntegerField(null=True)
+    offered_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["id", "tenant"], name="attempt_of_tenant"),
+            models.UniqueConstraint(fields=["job", "number"], name="attempt_number_once"),
+            models.UniqueConstraint(
+                fields=["job"],
+                condition=~Q(state__in=("ended", "lost")),
+                name="one_live_attempt_per_job",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=("offered", "starting", "running", "stopping", "ended", "lost")
+                ),
+                name="attempt_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=("ended", "lost"), ended_at__isnull=False)
+                | Q(
+                    state__in=("offered", "starting", "running", "stopping"),
+                    ended_at__isnull=True,
+                ),
+                name="attempt_ended_when_over",
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=["cluster", "job"],
+                name="attempt_live",
+                condition=~Q(state__in=("ended", "lost")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.job_id}.{self.number}"
+
+
+class Allocation(models.Model):
+    """One GPU held by an attempt, with the CPUs and memory that go with it."""
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
+    attempt = models.ForeignKey(Attempt, models.PROTECT, db_constraint=False, db_index=False)
+    node = models.ForeignKey("clusters.Node", models.PROTECT, db_index=False)
+    gpu = models.ForeignKey("clusters.Gpu", models.PROTECT, db_index=False)
+    cpus = models.IntegerField()
+    memory_mib = models.BigIntegerField()
+    held_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=["gpu"], condition=Q(released_at__isnull=True), name="one_holder_per_gpu"
+            ),
+            models.CheckConstraint(
+                condition=Q(cpus__gte=0, memory_mib__gte=0), name="allocation_shares"
+            ),
+        )
+        indexes = (
+            models.Index(fields=["attempt"], name="allocation_by_attempt"),
+            models.Index(
+                fields=["node"], name="allocation_open", condition=Q(released_at__isnull=True)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"gpu {self.gpu_id} by attempt {self.attempt_id}"

@@ -1,0 +1,203 @@
+"""What a tenant wants run; `state` is written by jobs/lifecycle.py alone."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+
+class JobArray(models.Model):
+    """Many jobs submitted as one; each knows its index."""
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    name = models.TextField()
+    size = models.IntegerField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["id", "tenant"], name="array_of_tenant"),
+            models.CheckConstraint(condition=Q(size__range=(1, 10_000)), name="array_size"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}[{self.size}]"
+
+
+class Job(models.Model):
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        PLACED = "placed"
+        RUNNING = "running"
+        PREEMPTING = "preempting"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    class Span(models.TextChoices):
+        """The widest stretch of the topology over which the job's GPUs may lie."""
+
+        NODE = "node"
+        RACK = "rack"
+        SWITCH = "switch"
+        ANY = "any"
+
+    # Foreign keys here have no index of their own: the composite indexes below serve the reads,
+    # and every index is paid for by every submit.
+    tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
+    cluster = models.ForeignKey("clusters.Cluster", models.PROTECT, db_index=False)
+    # (partition, cluster), (profile, tenant) and (array, tenant) are composite keys made in the
+    # migration: the database itself refuses another cluster's or another tenant's row.
+    partition = models.ForeignKey(
+        "clusters.Partition", models.PROTECT, null=True, db_constraint=False, db_index=False
+    )
+    profile = models.ForeignKey(
+        "jobs.Profile", models.PROTECT, null=True, db_constraint=False, db_index=False
+    )
+    array = models.ForeignKey(
+        JobArray, models.PROTECT, null=True, db_constraint=False, db_index=False
+    )
+    array_index = models.IntegerField(null=True)
+    name = models.TextField()
+    argv = ArrayField(models.TextField())
+    env = models.JSONField(default=dict)
+    image = models.TextField(null=True)
+
+    min_gpus = models.IntegerField(default=1)
+    max_gpus = models.IntegerField(default=1)
+    gpu_types = ArrayField(models.TextField(), default=list)
+    cpus_per_gpu = models.IntegerField(default=1)
+    memory_mib_per_gpu = models.IntegerField(default=1024)
+    span = models.TextField(choices=Span, default=Span.ANY)
+    priority = models.SmallIntegerField(default=50)
+    deadline_at = models.DateTimeField(null=True)
+    tardiness_price_per_h = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    estimated_run_s = models.IntegerField(null=True)
+    work_total = models.FloatField(null=True)
+    work_done = models.FloatField(default=0)
+    attained_gpu_s = models.FloatField(default=0)
+    preemptible = models.BooleanField(default=True)
+    restartable = models.BooleanField(default=True)
+    restart_cost_s = models.IntegerField(default=60)
+    checkpoint_at = models.DateTimeField(null=True)
+
+    state = models.TextField(choices=State, default=State.QUEUED)
+    reason = models.TextField(default="submitted")
+    held = models.BooleanField(default=False)
+    unmet_dependencies = models.IntegerField(default=0)
+    submitted_at = models.DateTimeField()
+    placed_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    version = models.BigIntegerField(default=1)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["id", "tenant"], name="job_of_tenant"),
+            models.UniqueConstraint(fields=["array", "array_index"], name="array_index_once"),
+            models.CheckConstraint(
+                condition=Q(
+                    state__in=(
+                        "queued",
+                        "placed",
+                        "running",
+                        "preempting",
+                        "succeeded",
+                        "failed",
+                        "cancelled",
+                    )
+                ),
+                name="job_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(min_gpus__gte=1, min_gpus__lte=F("max_gpus"), max_gpus__lte=4096),
+                name="job_gpus",
+            ),
+            models.CheckConstraint(
+                condition=Q(cpus_per_gpu__range=(0, 1024), memory_mib_per_gpu__gte=0),
+                name="job_shares",
+            ),
+            models.CheckConstraint(
+                condition=Q(span__in=("node", "rack", "switch", "any")), name="job_span"
+            ),
+            models.CheckConstraint(condition=Q(priority__range=(0, 100)), name="job_priority"),
+            models.CheckConstraint(
+                condition=Q(unmet_dependencies__gte=0), name="job_dependencies_counted"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=("succeeded", "failed", "cancelled"), ended_at__isnull=False)
+                | Q(
+                    state__in=("queued", "placed", "running", "preempting"), ended_at__isnull=True
+                ),
+                name="job_ended_when_terminal",
+            ),
+        )
+        indexes = (
+            models.Index(fields=["tenant", "-id"], name="job_by_tenant"),
+            # A round reads the heads of the tenants' queues and what holds GPUs; ended jobs,
+            # however many, are in neither index.
+            models.Index(
+                fields=["cluster", "tenant", "-priority", "id"],
+                name="job_queue",
+                condition=Q(state="queued"),
+            ),
+            models.Index(
+                fields=["cluster", "state", "id"],
+                name="job_live",
+                condition=Q(state__in=("placed", "running", "preempting")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.pk}"
+
+
+class JobDependency(models.Model):
+    class Kind(models.TextChoices):
+        SUCCEEDED = "succeeded"
+        ENDED = "ended"
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    job = models.ForeignKey(
+        Job, models.CASCADE, related_name="depends_on", db_constraint=False, db_index=False
+    )
+    on_job = models.ForeignKey(
+        Job, models.CASCADE, related_name="dependents", db_constraint=False
+    )
+    kind = models.TextField(choices=Kind, default=Kind.SUCCEEDED)
+    met_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "job dependencies"
+        constraints = (
+            models.UniqueConstraint(fields=["job", "on_job"], name="dependency_once"),
+            # Ids grow, so "on an earlier job" makes a cycle impossible.
+            models.CheckConstraint(
+                condition=Q(on_job__lt=F("job")), name="dependency_on_earlier_job"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=("succeeded", "ended")), name="dependency_kind"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.job_id} after {self.on_job_id}"
+
+
+class JobEvent(models.Model):
+    """One move of a job's state; the id is the global sequence that event streams resume from."""
+
+    id = models.BigAutoField(primary_key=True)
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    job = models.ForeignKey(Job, models.CASCADE, db_constraint=False, db_index=False)
+    at = models.DateTimeField()
+    from_state = models.TextField(null=True)
+    to_state = models.TextField()
+    reason = models.TextField()
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = (models.Index(fields=["job", "id"], name="event_by_job"),)
+
+    def __str__(self) -> str:
+        return f"{self.from_state} → {self.to_state} ({self.reason})"

@@ -1,0 +1,66 @@
+"""One run of a policy, what it decided, and all that is needed to replay it."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class Round(models.Model):
+    class Status(models.TextChoices):
+        DONE = "done"
+        FAILED = "failed"
+
+    cluster = models.ForeignKey("clusters.Cluster", models.CASCADE, db_index=False)
+    policy = models.TextField()
+    parameters = models.JSONField(default=dict)
+    seed = models.BigIntegerField()
+    status = models.TextField(choices=Status)
+    error = models.TextField(default="")
+    started_at = models.DateTimeField()
+    load_ms = models.FloatField()
+    plan_ms = models.FloatField(default=0)
+    check_ms = models.FloatField(default=0)
+    apply_ms = models.FloatField(default=0)
+    queued = models.IntegerField(default=0)
+    running = models.IntegerField(default=0)
+    started = models.IntegerField(default=0)
+    preempted = models.IntegerField(default=0)
+    waiting = models.IntegerField(default=0)
+    stale = models.IntegerField(default=0)
+    objective = models.FloatField(null=True)
+    shown = models.JSONField(default=dict)
+    # The compressed snapshot and plan; retention empties them, the digests stay.
+    snapshot = models.BinaryField(null=True)
+    snapshot_digest = models.TextField()
+    plan = models.BinaryField(null=True)
+    plan_digest = models.TextField(default="")
+    shadow_policy = models.TextField(null=True)
+    shadow_parameters = models.JSONField(default=dict)
+    shadow_ms = models.FloatField(null=True)
+    shadow_difference = models.JSONField(null=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(status__in=("done", "failed")), name="round_status"),
+        )
+        indexes = (models.Index(fields=["cluster", "-id"], name="round_by_cluster"),)
+
+    def __str__(self) -> str:
+        return f"round {self.pk} ({self.policy})"
+
+
+class Decision(models.Model):
+    """What a round did with one job, or a wait whose reason changed since the last decision."""
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    round = models.ForeignKey(Round, models.CASCADE)
+    job = models.ForeignKey("jobs.Job", models.CASCADE, db_constraint=False, db_index=False)
+    action = models.TextField()
+    reason = models.TextField()
+    evidence = models.JSONField(default=dict)
+    applied = models.BooleanField(default=True)
+
+    class Meta:
+        indexes = (models.Index(fields=["job", "-id"], name="decision_by_job"),)
+
+    def __str__(self) -> str:
+        return f"{self.action} job {self.job_id}: {self.reason}"

@@ -1,0 +1,1 @@
+"""One scheduling round: load, plan, check, apply, record."""

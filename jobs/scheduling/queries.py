@@ -1,0 +1,98 @@
+"""The bulk reads of a round; each returns only int8 and float8 columns, never NULL.
+
+The whole snapshot takes the same number of queries however long the queue is. Rows are bounded:
+of each tenant's queue the first TENANT_WINDOW jobs by priority and age, of all tenants together
+the first QUEUE_WINDOW. `{cluster}` is a bigint; nothing else is interpolated.
+"""
+
+TENANT_WINDOW = 10_000
+QUEUE_WINDOW = 20_000
+
+NODES = """
+SELECT node.id, array_position(
+           ARRAY['ready', 'draining', 'off', 'joining', 'drained', 'lost', 'quarantined'],
+           node.state)::int8,
+       coalesce(node.partition_id, -1), node.gpu_type_id,
+       coalesce(node.rack_id, -1), coalesce(rack.switch_id, -1),
+       node.cpus::int8, (node.cpus - node.cpus_used)::int8,
+       node.memory_mib, node.memory_mib - node.memory_used_mib,
+       node.host_idle_w::float8, node.host_peak_w::float8,
+       coalesce(gpus.total, 0), coalesce(gpus.healthy, 0), coalesce(gpus.held, 0)
+FROM clusters_node node
+LEFT JOIN clusters_rack rack ON rack.id = node.rack_id
+LEFT JOIN (
+    SELECT gpu.node_id, count(*) AS total,
+           bit_or(1::int8 << gpu.index) FILTER (WHERE gpu.healthy) AS healthy,
+           bit_or(1::int8 << gpu.index) FILTER (WHERE allocation.id IS NOT NULL) AS held
+    FROM clusters_gpu gpu
+    JOIN clusters_node home ON home.id = gpu.node_id AND home.cluster_id = {cluster}
+    LEFT JOIN jobs_allocation allocation
+           ON allocation.gpu_id = gpu.id AND allocation.released_at IS NULL
+    GROUP BY gpu.node_id
+) gpus ON gpus.node_id = node.id
+WHERE node.cluster_id = {cluster}
+ORDER BY node.id
+"""
+
+_JOB_COLUMNS = """
+    job.id, job.tenant_id, coalesce(job.profile_id, -1), coalesce(job.partition_id, -1),
+    job.held::int::int8, job.unmet_dependencies::int8, job.priority::int8,
+    extract(epoch FROM job.submitted_at)::float8,
+    coalesce(extract(epoch FROM job.deadline_at)::float8, 'infinity'),
+    (job.tardiness_price_per_h / 3600)::float8,
+    job.min_gpus::int8, job.max_gpus::int8,
+    CASE WHEN cardinality(job.gpu_types) = 0 THEN -1 ELSE coalesce((
+        SELECT bit_or(1::int8 << kind.bit::int) FROM kinds kind
+        WHERE kind.name = ANY(job.gpu_types)), 0) END,
+    job.cpus_per_gpu::int8, job.memory_mib_per_gpu::int8,
+    array_position(ARRAY['node', 'rack', 'switch', 'any'], job.span)::int8,
+    job.preemptible::int::int8,
+    coalesce(job.work_total, 'nan'), job.work_done, job.attained_gpu_s,
+    coalesce(job.estimated_run_s::float8, 'nan'),
+    coalesce(extract(epoch FROM job.checkpoint_at)::float8, 'nan'),
+    job.restart_cost_s::float8
+"""
+
+JOBS = f"""
+WITH kinds AS (SELECT name, row_number() OVER (ORDER BY id) - 1 AS bit FROM clusters_gputype),
+heads AS (
+    SELECT job.* FROM tenancy_tenant tenant
+    CROSS JOIN LATERAL (
+        SELECT * FROM jobs_job
+        WHERE cluster_id = {{cluster}} AND tenant_id = tenant.id AND state = 'queued'
+        ORDER BY priority DESC, id LIMIT {TENANT_WINDOW}
+    ) job
+    ORDER BY job.priority DESC, job.id LIMIT {QUEUE_WINDOW}
+)
+SELECT 0::int8 AS state, {_JOB_COLUMNS}, 'nan'::float8, 0::int8, 0::int8 FROM heads job
+UNION ALL
+SELECT CASE job.state WHEN 'preempting' THEN 2 ELSE 1 END::int8, {_JOB_COLUMNS},
+       extract(epoch FROM coalesce(attempt.started_at, attempt.offered_at))::float8,
+       coalesce(attempt.clock_mhz, 0)::int8, attempt.gpus::int8
+FROM jobs_job job
+JOIN jobs_attempt attempt ON attempt.job_id = job.id AND attempt.state NOT IN ('ended', 'lost')
+WHERE job.cluster_id = {{cluster}} AND job.state IN ('placed', 'running', 'preempting')
+ORDER BY 2
+"""
+
+PLACEMENTS = """
+SELECT attempt.job_id, gpu.node_id, bit_or(1::int8 << gpu.index),
+       sum(allocation.cpus)::int8, sum(allocation.memory_mib)::int8
+FROM jobs_attempt attempt
+JOIN jobs_allocation allocation
+  ON allocation.attempt_id = attempt.id AND allocation.released_at IS NULL
+JOIN clusters_gpu gpu ON gpu.id = allocation.gpu_id
+WHERE attempt.cluster_id = {cluster} AND attempt.state NOT IN ('ended', 'lost')
+GROUP BY attempt.job_id, gpu.node_id
+ORDER BY attempt.job_id, gpu.node_id
+"""
+
+TENANTS = """
+SELECT id, weight::float8, coalesce(gpu_quota, -1)::int8, gpus_in_use::int8,
+       coalesce(energy_budget_wh * 3600, 'infinity')::float8
+FROM tenancy_tenant ORDER BY id
+"""
+
+QUOTAS = """
+SELECT tenant_id, gpu_type_id, gpus::int8, gpus_in_use::int8 FROM clusters_gpuquota ORDER BY id
+"""

@@ -1,0 +1,137 @@
+"""Stores a round: what was seen, what was planned, what became of it, and how long each step took."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import numpy as np
+from django.db import transaction
+
+from clusters.models import Cluster
+from jobs.models import Decision, Round
+from jobs.scheduling.apply import Applied
+from policies.plan import Plan, Wait
+from policies.snapshot import JobState, Snapshot
+
+# (job, action, reason, evidence, carried out)
+_Row = tuple[int, str, str, dict[str, Any], bool]
+
+
+@dataclass
+class Planned:
+    """A snapshot and the plan made from it; no plan means the policy failed, and `error` why."""
+
+    snapshot: Snapshot
+    load_ms: float
+    plan: Plan | None = None
+    plan_ms: float = 0
+    check_ms: float = 0
+    error: str = ""
+
+
+def planned(cluster: Cluster, planned: Planned, *, now: datetime) -> Round:
+    snapshot, plan = planned.snapshot, planned.plan
+    queued = int((snapshot.jobs.state == JobState.QUEUED).sum())
+    return Round.objects.create(
+        cluster=cluster,
+        policy=cluster.policy,
+        parameters=cluster.policy_parameters,
+        seed=snapshot.seed,
+        status=Round.Status.FAILED if plan is None else Round.Status.DONE,
+        error=planned.error,
+        started_at=now,
+        load_ms=planned.load_ms,
+        plan_ms=planned.plan_ms,
+        check_ms=planned.check_ms,
+        queued=queued,
+        running=len(snapshot.jobs) - queued,
+        snapshot=snapshot.to_bytes(),
+        snapshot_digest=snapshot.digest(),
+        plan=None if plan is None else plan.to_bytes(),
+        plan_digest="" if plan is None else plan.digest(),
+        objective=None if plan is None else plan.objective,
+        shown={} if plan is None else plan.shown,
+        waiting=0 if plan is None else len(plan.waits),
+        shadow_policy=cluster.shadow_policy,
+        shadow_parameters=cluster.shadow_parameters,
+    )
+
+
+def applied(entry: Round, planned: Planned, applied: Applied) -> Round:
+    """Add what was carried out, and one decision per job that was acted on or waits anew."""
+    if planned.plan is None:
+        raise ValueError("a round without a plan applies nothing")
+    entry.started = len(applied.started)
+    entry.preempted = len(applied.preempted)
+    entry.stale = len(applied.stale)
+    decisions = _decisions(planned.plan, applied, changed_waits(planned.plan, last_plan(entry)))
+    tenant_of = _tenants(planned.snapshot)
+    with transaction.atomic():
+        entry.save(
+            update_fields=[
+                "started", "preempted", "stale", "apply_ms", "shadow_ms", "shadow_difference",
+            ]
+        )  # fmt: skip
+        Decision.objects.bulk_create(
+            (
+                Decision(
+                    round=entry,
+                    tenant_id=tenant_of[job],
+                    job_id=job,
+                    action=action,
+                    reason=reason,
+                    evidence=evidence,
+                    applied=carried_out,
+                )
+                for job, action, reason, evidence, carried_out in decisions
+            ),
+            batch_size=1000,
+        )
+    return entry
+
+
+def last_plan(entry: Round) -> Plan | None:
+    """The plan of the cluster's round before this one, while retention keeps it."""
+    before = (
+        Round.objects.filter(cluster=entry.cluster_id, pk__lt=entry.pk, status=Round.Status.DONE)
+        .order_by("-pk")
+        .values_list("plan", flat=True)
+        .first()
+    )
+    return None if before is None else Plan.from_bytes(bytes(before))
+
+
+def changed_waits(plan: Plan, before: Plan | None) -> list[Wait]:
+    """Waits whose reason is new: an unchanged wait of ten thousand jobs is not written again."""
+    if before is None or len(before.waits) == 0:
+        return list(plan.iter_waits())
+    order = np.argsort(before.waits.job, kind="stable")
+    jobs, reasons = before.waits.job[order], before.waits.reason[order]
+    rows = np.minimum(np.searchsorted(jobs, plan.waits.job), len(jobs) - 1)
+    same = (jobs[rows] == plan.waits.job) & (reasons[rows] == plan.waits.reason)
+    return [plan.wait(int(row)) for row in np.flatnonzero(~same)]
+
+
+def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row]:
+    stale = set(applied.stale)
+    for start in plan.starts:
+        yield _acted(start.job, "start", stale, {"pieces": msgspec.to_builtins(start.pieces)})
+    for preempt in plan.preempts:
+        facts = {"for_job": preempt.for_job, "lost_gpu_s": preempt.lost_gpu_s}
+        yield _acted(preempt.job, "preempt", stale, facts)
+    for clock in plan.clocks:
+        yield _acted(clock.job, "set_clock", stale, {"clock_mhz": clock.clock_mhz})
+    for wait in waits:
+        evidence = msgspec.to_builtins(wait.evidence)
+        yield wait.job, "wait", wait.reason.name.lower(), evidence, True
+
+
+def _acted(job: int, action: str, stale: set[int], evidence: dict[str, Any]) -> _Row:
+    return job, action, "stale" if job in stale else "planned", evidence, job not in stale
+
+
+def _tenants(snapshot: Snapshot) -> dict[int, int]:
+    tenants = snapshot.tenants.id[snapshot.jobs.tenant]
+    return dict(zip(snapshot.jobs.id.tolist(), tenants.tolist(), strict=True))

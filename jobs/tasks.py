@@ -1,0 +1,31 @@
+"""Celery's doorbells: each reads the clock, calls one service and does nothing else."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from clusters.rounds import due_clusters, round_claim
+from jobs.scheduling.nudge import TASK
+from jobs.scheduling.retention import forget_rounds
+from jobs.scheduling.round import run_round
+from rest.idempotency import purge
+
+
+@shared_task(name="jobs.tick", expires=5)
+def tick() -> None:
+    """Dispatch every cluster whose round is due; claiming it makes a second tick harmless."""
+    now = timezone.now()
+    for cluster_id in due_clusters(now):
+        if round_claim(cluster_id, now=now):
+            schedule_round.delay(cluster_id)
+
+
+@shared_task(name=TASK)
+def schedule_round(cluster_id: int) -> None:
+    run_round(cluster_id, now=timezone.now())
+
+
+@shared_task(name="jobs.sweep")
+def sweep() -> None:
+    now = timezone.now()
+    forget_rounds(now=now)
+    purge(now=now)
