@@ -1,26 +1,45 @@
-"""Is this process alive, and could it serve a request now?"""
+"""Is this process alive, could it serve a request now, and what has it served so far?"""
 
 from collections.abc import Callable
+from functools import wraps
 
 from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from rest.problems import Fault, Problem, response
 from scheduler_service import celery_app
+from scheduler_service.metrics import registry
 
 BROKER_TIMEOUT_S = 2
+_View = Callable[[HttpRequest], HttpResponse]
 
 
-@require_safe
+def _read_only(view: _View) -> _View:
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        if request.method in {"GET", "HEAD"}:
+            return view(request)
+        problem = Problem(
+            "This resource does not have that method; see Allow.",
+            code="method_not_allowed",
+            status=405,
+            headers={"Allow": "GET, HEAD"},
+        )
+        return response(problem, request.path)
+
+    return guarded
+
+
+@_read_only
 def healthz(request: HttpRequest) -> HttpResponse:
     """Alive; it asks nobody, so that a database's trouble never restarts the API."""
     return JsonResponse({"status": "ok"})
 
 
-@require_safe
+@_read_only
 def readyz(request: HttpRequest) -> HttpResponse:
     faults = [fault for name, check in CHECKS.items() if (fault := _fault(name, check))]
     if not faults:
@@ -33,6 +52,11 @@ def readyz(request: HttpRequest) -> HttpResponse:
         headers={"Retry-After": "5"},
     )
     return response(problem, request.path)
+
+
+@_read_only
+def metrics(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
 
 
 def _fault(name: str, check: Callable[[], str]) -> Fault | None:

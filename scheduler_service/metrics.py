@@ -4,16 +4,9 @@ import os
 import time
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    REGISTRY,
-    CollectorRegistry,
-    Counter,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
 from prometheus_client.multiprocess import MultiProcessCollector
 
 REQUESTS = Counter(
@@ -51,7 +44,3 @@ def registry() -> CollectorRegistry:
     shared = CollectorRegistry()
     MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
     return shared
-
-
-def metrics(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)

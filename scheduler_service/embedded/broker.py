@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from scheduler_service.embedded import binaries, lock
 from scheduler_service.embedded.errors import EmbeddedError
@@ -72,7 +74,8 @@ def _configuration(home: Path, port: int, password: str, durable: bool) -> Path:
 
 def _answers(url: str) -> bool:
     """The password is new at every start, so an answer is this server's and no other's."""
-    with redis.Redis.from_url(url, socket_timeout=1) as client:
+    once = Retry(NoBackoff(), 0)
+    with redis.Redis.from_url(url, socket_timeout=1, retry=once) as client:
         try:
             return bool(client.ping())
         except redis.RedisError:

@@ -32,7 +32,8 @@ class Stopped(Exception):  # noqa: N818 - not an error: somebody asked us to sto
 
 def backoff_s(deaths: int) -> float:
     """How long to wait before the start after this many deaths in a row."""
-    return float(min(BACKOFF_FIRST_S * 2.0 ** (deaths - 1), BACKOFF_MAX_S))
+    # The exponent is bounded, because 2.0 to a large power is an error.
+    return min(BACKOFF_FIRST_S * 2.0 ** min(deaths - 1, 30), BACKOFF_MAX_S)
 
 
 @dataclass
