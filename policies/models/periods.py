@@ -1,7 +1,7 @@
 """The periods of a time-of-use tariff, and the check that they price every minute once."""
 
 from calendar import day_name, month_name
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -76,10 +76,9 @@ def owners(periods: Sequence[Period]) -> Owners:
     return grid
 
 
-def _cells(period: Period) -> tuple[NDArray[np.intp], ...]:
-    months = [month - 1 for month in sorted(period.months)]
-    minutes = range(period.from_minute, period.to_minute)
-    return np.ix_(months, sorted(period.weekdays), minutes)
+def _cells(period: Period) -> tuple[NDArray[np.intp], NDArray[np.intp], slice]:
+    months, weekdays = np.ix_([m - 1 for m in sorted(period.months)], sorted(period.weekdays))
+    return months, weekdays, slice(period.from_minute, period.to_minute)
 
 
 def _fields(i: int, period: Period) -> Iterator[Problem]:
@@ -97,7 +96,7 @@ def _fields(i: int, period: Period) -> Iterator[Problem]:
     yield from demand_charge_problems(period.demand_charge_per_kw, charge_at)
 
 
-def _choices(chosen: Iterable[int], low: int, high: int, at: str) -> Iterator[Problem]:
+def _choices(chosen: frozenset[int], low: int, high: int, at: str) -> Iterator[Problem]:
     if not chosen:
         yield Problem("empty", at, f"Choose at least one from {low} to {high}.")
     if any(not low <= value <= high for value in chosen):
@@ -117,13 +116,13 @@ def _demand_conflicts(periods: Sequence[Period]) -> Iterator[Problem]:
 def _overlaps(periods: Sequence[Period], first: Owners) -> Iterator[Problem]:
     for i, period in enumerate(periods):
         covered = first[_cells(period)]
-        taken = np.argwhere(covered < i)
-        if len(taken):
-            month, weekday, minute = taken[0]
+        taken = covered < i
+        if taken.any():
+            month, weekday, minute = np.unravel_index(taken.argmax(), taken.shape)
             moment = _moment(
                 sorted(period.months)[month] - 1,
                 sorted(period.weekdays)[weekday],
-                period.from_minute + minute,
+                period.from_minute + int(minute),
             )
             other = covered[month, weekday, minute]
             message = f"Overlaps period {other}, for example on {moment}."
@@ -131,11 +130,12 @@ def _overlaps(periods: Sequence[Period], first: Owners) -> Iterator[Problem]:
 
 
 def _holes(first: Owners) -> Iterator[Problem]:
-    empty = np.argwhere(first == NOBODY)
-    if len(empty):
+    empty = first == NOBODY
+    if empty.any():
+        month, weekday, minute = np.unravel_index(empty.argmax(), GRID)
         message = (
-            f"{len(empty)} of {np.prod(GRID)} minutes (month x weekday x minute of the day) "
-            f"have no price, for example {_moment(*empty[0])}."
+            f"{empty.sum()} of {empty.size} minutes (month x weekday x minute of the day) "
+            f"have no price, for example {_moment(int(month), int(weekday), int(minute))}."
         )
         yield Problem("hole", "/periods", message)
 

@@ -128,9 +128,8 @@ def test_cheapest_start_without_a_deadline(day: Curve) -> None:
 
 
 def test_cheapest_start_takes_the_first_of_equal_nights() -> None:
-    night, dear = "0.1", "0.7"
-    week = curve_of([i * 43_200 for i in range(15)], [dear, night] * 7)
-    starts = week.cheapest_start(np.full(200, 3_600.7), np.arange(200) * 0.3, np.inf)
+    month = curve_of([i * 43_200 for i in range(61)], ["0.16299", "0.08981"] * 30)
+    starts = month.cheapest_start([3_600, 7_200, 12_345.6], [0, 0.3, 9], np.inf)
     np.testing.assert_array_equal(starts, 43_200)
 
 

@@ -68,7 +68,7 @@ def test_a_parsed_series_becomes_a_tariff() -> None:
 
 
 def test_columns_in_any_order_blank_lines_quotes_spaces_and_a_byte_order_mark() -> None:
-    text = '\ufeffnote, price_per_kwh ,starts_at\r\n"a,\nb", 1.5 ,2026-01-01T00:00Z\r\n\r\n,,\r\n'
+    text = '\ufeffprice_per_kwh, note ,starts_at\r\n 1.5 ,"a,\nb",2026-01-01T00:00Z\r\n\r\n,,\r\n'
     assert parsed(text).values == (Decimal("1.5"),)
 
 

@@ -190,6 +190,10 @@ def test_an_hourly_series_knows_its_hours_only() -> None:
         Window(1800, 3600, Decimal(1)),
         Window(3600, 3601, Decimal(-2)),
     ]
+    assert list(tariff.curve(4000, 9000).windows(4000, 9000)) == [
+        Window(4000, 7200, Decimal(-2)),
+        Window(7200, 9000, None),
+    ]
 
 
 @pytest.mark.parametrize(("start_s", "end_s"), [(-500, -1), (7200, 10_800), (14_400, 99_999)])
