@@ -7,7 +7,7 @@ job has at most one Preempt, Move, Resize or SetClock, and keeps what it has wit
 # ruff: noqa: RUF009  # column() is dataclasses.field() in other words
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -27,34 +27,35 @@ class Piece(msgspec.Struct, frozen=True):
     mem_mib: int
 
 
-class Start(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True):
     job: int
+
+
+class Placing(Entry, frozen=True):
     pieces: tuple[Piece, ...]
     clock_mhz: int = 0
 
 
-class Preempt(msgspec.Struct, frozen=True):
+class Start(Placing, frozen=True):
+    pass
+
+
+class Move(Placing, frozen=True):
+    pass
+
+
+class Resize(Placing, frozen=True):
+    pass
+
+
+class Preempt(Entry, frozen=True):
     """Stop `job`; `for_job` starts in a later round, once the GPUs are free."""
 
-    job: int
     for_job: int
     lost_gpu_s: float
 
 
-class Move(msgspec.Struct, frozen=True):
-    job: int
-    pieces: tuple[Piece, ...]
-    clock_mhz: int = 0
-
-
-class Resize(msgspec.Struct, frozen=True):
-    job: int
-    pieces: tuple[Piece, ...]
-    clock_mhz: int = 0
-
-
-class SetClock(msgspec.Struct, frozen=True):
-    job: int
+class SetClock(Entry, frozen=True):
     clock_mhz: int
 
 
@@ -116,6 +117,15 @@ class Plan:
             known_until_s = until_s if until_s == until_s else None  # noqa: PLR0124  # nan
             yield Wait(job, Reason(reason), self.evidence[index], ahead, known_until_s)
 
+    def waits_at(self, rows: I64) -> list[Wait]:
+        """The waits in some rows of the table."""
+        columns = {name: values[rows] for name, values in self.waits.columns()}
+        return list(replace(self, waits=WaitTable.of(**columns)).iter_waits())
+
+    def wait_of(self, job: int) -> Wait | None:
+        found = self.waits_at(np.flatnonzero(self.waits.job == job))
+        return found[0] if found else None
+
     def canonical(self) -> bytes:
         """Bytes equal exactly when the plans are equal."""
         acts = [getattr(self, name) for name in _ACTS]
@@ -127,6 +137,24 @@ class Plan:
 
     def digest(self) -> str:
         return encoding.digest(self.canonical())
+
+    def to_bytes(self) -> bytes:
+        """Compressed form for storage."""
+        return encoding.compress(self.canonical())
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> "Plan":
+        columns, _ = encoding.decode(stored)
+        acts, evidence, objective, shown = msgspec.json.decode(
+            columns.pop("rest").tobytes(), type=_Rest
+        )
+        return cls(
+            **dict(zip(_ACTS, acts, strict=True)),
+            waits=WaitTable.of(**columns),
+            evidence=evidence,
+            objective=float(objective),
+            shown=dict(shown),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for storage and for people; every wait carries its own evidence."""
@@ -154,19 +182,26 @@ class Plan:
         return lines
 
 
+# How `canonical` writes everything but the waits.
+_Rest = tuple[
+    tuple[
+        tuple[Start, ...],
+        tuple[Preempt, ...],
+        tuple[Move, ...],
+        tuple[Resize, ...],
+        tuple[SetClock, ...],
+        tuple[PowerNode, ...],
+    ],
+    tuple[Evidence, ...],
+    str,
+    tuple[tuple[str, float], ...],
+]
 _ACTS = ("starts", "preempts", "moves", "resizes", "clocks", "power")
 
 
 def _by_subject(plan: Plan) -> dict[str, str]:
     said: dict[str, str] = {}
-    acts: list[Start | Preempt | Move | Resize | SetClock] = [
-        *plan.starts,
-        *plan.preempts,
-        *plan.moves,
-        *plan.resizes,
-        *plan.clocks,
-    ]
-    for entry in acts:
+    for entry in (*plan.starts, *plan.preempts, *plan.moves, *plan.resizes, *plan.clocks):
         said[f"job {entry.job}"] = _words(entry)
     for switched in plan.power:
         said[f"node {switched.node}"] = "on" if switched.on else "off"
@@ -179,13 +214,14 @@ def _by_subject(plan: Plan) -> dict[str, str]:
     return said
 
 
-def _words(entry: Start | Preempt | Move | Resize | SetClock) -> str:
+def _words(entry: Entry) -> str:
     verb = type(entry).__name__.lower()
     if isinstance(entry, Preempt):
         return f"{verb} for job {entry.for_job}, losing {entry.lost_gpu_s:g} GPU-s"
-    clock = f" at {entry.clock_mhz} MHz" if entry.clock_mhz else ""
     if isinstance(entry, SetClock):
-        return f"{verb}{clock}"
+        return f"{verb} {entry.clock_mhz} MHz"
+    assert isinstance(entry, Placing)  # noqa: S101  # there is no other entry
+    clock = f" at {entry.clock_mhz} MHz" if entry.clock_mhz else ""
     where = ", ".join(
         f"node {p.node} GPUs {p.gpus:#b} {p.cpus} CPUs {p.mem_mib} MiB" for p in entry.pieces
     )
