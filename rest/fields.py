@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -55,7 +56,8 @@ class Boolean(serializers.BooleanField):
 
 class Text(serializers.CharField):
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        kwargs["max_length"] = kwargs.get("max_length") or TEXT_MAX
+        if not kwargs.get("read_only"):
+            kwargs["max_length"] = kwargs.get("max_length") or TEXT_MAX
         kwargs["trim_whitespace"] = False
         super().__init__(**kwargs)
 
@@ -73,10 +75,11 @@ class Text(serializers.CharField):
 class Pattern(Text):
     """Text that matches a regular expression, anchored at both ends."""
 
-    default_error_messages = {"pattern": "Must match {pattern}."}  # noqa: RUF012
+    default_error_messages = {"pattern": "Must match {pattern}."}
 
     def __init__(self, pattern: str, **kwargs: Any) -> None:  # noqa: ANN401
         self.pattern = pattern
+        self.json_schema: dict[str, Any] = {"type": "string", "pattern": pattern}
         self._matches = re.compile(pattern.removeprefix("^").removesuffix("$")).fullmatch
         super().__init__(**kwargs)
 
@@ -102,38 +105,53 @@ class Choice(serializers.ChoiceField):
         return super().to_internal_value(data)
 
 
+class Sign(Enum):
+    ANY = "any"
+    NOT_NEGATIVE = "not negative"
+    POSITIVE = "positive"
+
+
 class Amount(serializers.DecimalField):
     """An exact decimal, a string in both directions so that nobody rounds it."""
 
-    default_error_messages = {  # noqa: RUF012
+    default_error_messages = {
         "not_text": 'Send decimals as strings, such as "0.25".',
-        "notation": "Write plain digits with an optional decimal point.",
+        "notation": "Must match {pattern}.",
     }
-    _plain = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+
+    def __init__(self, max_digits: int, decimal_places: int, **kwargs: Any) -> None:  # noqa: ANN401
+        sign = kwargs.pop("sign", Sign.ANY)
+        whole = max_digits - decimal_places
+        digits = rf"(0|[1-9]\d{{0,{whole - 1}}})" + (
+            rf"(\.\d{{1,{decimal_places}}})?" if decimal_places else ""
+        )
+        ahead = {Sign.ANY: "-?", Sign.NOT_NEGATIVE: "", Sign.POSITIVE: r"(?!0(\.0*)?$)"}[sign]
+        self.pattern = f"^{ahead}{digits}$"
+        self._matches = re.compile(self.pattern.removeprefix("^"), re.ASCII).fullmatch
+        self.json_schema = {"type": "string", "format": "decimal", "pattern": self.pattern}
+        super().__init__(max_digits=max_digits, decimal_places=decimal_places, **kwargs)
 
     def to_internal_value(self, data: Any) -> Decimal:  # noqa: ANN401
         if not isinstance(data, str):
             self.fail("not_text")
-        if not self._plain.fullmatch(data):
-            self.fail("notation")
-        return super().to_internal_value(data)
+        if "\n" in data or not self._matches(data):
+            self.fail("notation", pattern=self.pattern)
+        return Decimal(data)
 
     def to_representation(self, value: Any) -> Any:  # noqa: ANN401
-        return format(value, "f")
+        return f"{value:.{self.decimal_places}f}"
 
 
 class Instant(serializers.DateTimeField):
     """An RFC 3339 date-time with an offset; comes out in UTC."""
 
-    default_error_messages = {  # noqa: RUF012
+    default_error_messages = {
         "rfc3339": "Write a date-time with offset, such as 2026-01-31T08:00:00Z."
     }
 
     def to_internal_value(self, data: Any) -> datetime:  # noqa: ANN401
-        parts = _RFC3339.fullmatch(data) if isinstance(data, str) else None
-        if parts is None:
+        if not isinstance(data, str) or not (parts := _RFC3339.fullmatch(data)):
             self.fail("rfc3339")
-        assert parts is not None
         day, minutes, seconds, fraction, offset = parts.groups()
         leap = seconds == "60"
         text = f"{day}T{minutes}:{'59' if leap else seconds}.{(fraction or '0')[:6]:0<6}"
@@ -151,7 +169,7 @@ class Instant(serializers.DateTimeField):
 class JsonObject(serializers.JSONField):
     """A free JSON object of bounded size."""
 
-    default_error_messages = {  # noqa: RUF012
+    default_error_messages = {
         "not_object": "Must be a JSON object.",
         "too_large": f"Must be at most {JSON_MAX_BYTES} bytes of JSON.",
     }
@@ -171,7 +189,8 @@ class Items(serializers.ListField):
     """A list of bounded length."""
 
     def __init__(self, **kwargs: Any) -> None:  # noqa: ANN401
-        kwargs["max_length"] = kwargs.get("max_length") or LIST_MAX
+        if not kwargs.get("read_only"):
+            kwargs["max_length"] = kwargs.get("max_length") or LIST_MAX
         super().__init__(**kwargs)
 
     def to_internal_value(self, data: Any) -> list[Any]:  # noqa: ANN401

@@ -35,7 +35,7 @@ class _StrictField(forms.Field):
             raise forms.ValidationError(str(detail), code="invalid") from None
 
 
-class Filter(django_filters.Filter):
+class Filter(django_filters.Filter):  # type: ignore[misc]
     """Base of our filters; `schema` is what the OpenAPI document says and the reader enforces."""
 
     field_class = _StrictField
@@ -101,7 +101,7 @@ class ChoiceFilter(Filter):
         return text
 
 
-class FilterSet(django_filters.FilterSet):
+class FilterSet(django_filters.FilterSet):  # type: ignore[misc]
     """Declare filters of this module on it; Meta is not needed."""
 
 
@@ -140,14 +140,28 @@ def _declared(view: Any) -> dict[str, Any]:  # noqa: ANN401
     return dict(filterset_class.base_filters) if filterset_class else {}
 
 
-def refuse_unknown_parameters(request: Request, view: Any, *, listing: bool) -> None:  # noqa: ANN401
-    """Every name must be known and given once; only lists have parameters by default."""
+def refuse_unknown_parameters(request: Request, view: Any, action: str) -> None:  # noqa: ANN401
+    """Every name must be known and given once."""
     if not request.META.get("QUERY_STRING"):
         return
-    known = (*_declared(view), *PARAMETERS) if listing else getattr(view, "query_parameters", ())
+    known = [*view.query_parameters.get(action, {})]
+    if action == "list":
+        known += [*_declared(view), *PARAMETERS]
     for name, values in request.query_params.lists():
         if name not in known:
             detail = f"There is no parameter {name!r}; known are: {', '.join(known) or 'none'}."
             raise Invalid.at(f"?{name}", "unknown_parameter", detail)
         if len(values) > 1:
             raise Invalid.at(f"?{name}", "repeated_parameter", "Give each parameter once.")
+
+
+def read_parameters(request: Request, declared: Mapping[str, Filter]) -> dict[str, Any]:
+    """The values of the parameters that were given."""
+    read = {}
+    for name, known in declared.items():
+        if name in request.query_params:
+            try:
+                read[name] = known.field.clean(request.query_params[name])
+            except forms.ValidationError as error:
+                raise Invalid.at(f"?{name}", "invalid", error.messages[0]) from None
+    return read

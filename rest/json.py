@@ -1,4 +1,4 @@
-"""JSON text to values and back, refusing what the database cannot hold or a reader would misread."""  # noqa: A005
+"""JSON text to values and back, refusing what a database or a reader would stumble over."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder().decode
 _MEMBER = re.compile(rb'(?<!\\)"[ \t\r\n]*:')
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """Why a text is not JSON that we accept."""
 
     def __init__(self, code: str, detail: str, at: str = "") -> None:
@@ -34,15 +34,15 @@ def decode(text: bytes) -> Any:  # noqa: ANN401
     try:
         value = _decode(text)
     except UnicodeDecodeError as error:
-        raise Unreadable("invalid_utf8", f"The body is not UTF-8: {error.reason}.") from None
+        raise UnreadableError("invalid_utf8", f"The body is not UTF-8: {error.reason}.") from None
     except msgspec.MsgspecError as error:
-        raise Unreadable("invalid_json", f"The body is not JSON: {error}.") from None
+        raise UnreadableError("invalid_json", f"The body is not JSON: {error}.") from None
     except RecursionError:
         raise _too_deep("") from None
     if b"\\u0000" in text:
         _refuse_nul(value)
     if _members(value) < len(_MEMBER.findall(text)):
-        raise Unreadable("duplicate_key", "An object in the body names the same member twice.")
+        raise UnreadableError("duplicate_key", "An object in the body names the same member twice.")
     return value
 
 
@@ -64,15 +64,15 @@ def _members(value: Any) -> int:  # noqa: ANN401
     return members
 
 
-def _too_deep(at: str) -> Unreadable:
-    return Unreadable("too_deep", f"The body is nested deeper than {MAX_DEPTH} levels.", at)
+def _too_deep(at: str) -> UnreadableError:
+    return UnreadableError("too_deep", f"The body is nested deeper than {MAX_DEPTH} levels.", at)
 
 
 def _refuse_nul(value: Any) -> None:  # noqa: ANN401
     for path, text in _strings(value, ()):
         if "\x00" in text:
             detail = "Text may not contain the character U+0000."
-            raise Unreadable("nul_character", detail, pointer(path))
+            raise UnreadableError("nul_character", detail, pointer(path))
 
 
 def _strings(
@@ -97,13 +97,12 @@ class JSONParser(BaseParser):
 
     def parse(
         self,
-        stream: IO[Any],  # noqa: ARG002
-        media_type: str | None = None,  # noqa: ARG002
+        stream: IO[Any],
+        media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401
         # Django keeps `body`, which the idempotency digest reads again.
-        assert parser_context is not None
-        return decode(parser_context["request"]._request.body)
+        return decode((parser_context or {})["request"]._request.body)
 
 
 class JSONRenderer(BaseRenderer):
@@ -115,7 +114,7 @@ class JSONRenderer(BaseRenderer):
     def render(
         self,
         data: Any,  # noqa: ANN401
-        accepted_media_type: str | None = None,  # noqa: ARG002
-        renderer_context: Mapping[str, Any] | None = None,  # noqa: ARG002
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         return b"" if data is None else encode(data)

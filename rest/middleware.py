@@ -67,4 +67,4 @@ def _bound_body(request: HttpRequest) -> None:
         if len(body) > settings.MAX_BODY_BYTES:
             raise too_large()
         request.META["CONTENT_LENGTH"] = str(len(body))
-        request._stream = BytesIO(body)  # type: ignore[attr-defined]  # noqa: SLF001
+        request._stream = BytesIO(body)  # noqa: SLF001

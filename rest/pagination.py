@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from django.core.exceptions import ValidationError
-from django.db.models import F, Field, Model, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, TupleLessThan
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -24,7 +24,7 @@ PARAMETERS = ("limit", "cursor", "ordering")
 class KeysetPagination(BasePagination):
     """Reads `limit`, `cursor` and `ordering`; the view names the columns in `ordering_fields`."""
 
-    def paginate_queryset(
+    def paginate_queryset(  # type: ignore[override]
         self,
         queryset: QuerySet[Any],
         request: Request,
@@ -130,8 +130,7 @@ def _position(cursor: str, ordering: str, model: type[Model]) -> tuple[Any, ...]
     try:
         text = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
         made_for, *values = msgspec.json.decode(text, type=list[str | int | float])
-        fields = [model._meta.get_field(name) for name in names]
-        position = tuple(_value(f, v) for f, v in zip(fields, values, strict=True))
+        position = tuple(_value(model, *pair) for pair in zip(names, values, strict=True))
     except (ValueError, TypeError, binascii.Error, ValidationError, msgspec.MsgspecError):
         raise _bad_cursor("The cursor is not one of ours; start without it.") from None
     if made_for != ordering:
@@ -139,11 +138,10 @@ def _position(cursor: str, ordering: str, model: type[Model]) -> tuple[Any, ...]
     return position
 
 
-def _value(field: Any, raw: str | float) -> Any:  # noqa: ANN401
-    assert isinstance(field, Field)
+def _value(model: type[Model], name: str, raw: str | float) -> Any:  # noqa: ANN401
     if isinstance(raw, str) and "\x00" in raw:
         raise ValueError
-    value = field.to_python(raw)
+    value = model._meta.get_field(name).to_python(raw)  # type: ignore[union-attr]
     if value is None or (isinstance(value, int) and abs(value) > INT64_MAX):
         raise ValueError
     return value

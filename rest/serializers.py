@@ -1,7 +1,6 @@
 """Serializers that describe shape only: strict, bounded, and built once per class."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from django.db import models
@@ -10,7 +9,7 @@ from rest_framework import serializers
 from rest import fields
 
 
-class _Strict:
+class Strict:
     """Refuses members the schema does not name."""
 
     def to_internal_value(self, data: Any) -> Any:  # noqa: ANN401
@@ -31,14 +30,14 @@ class _Strict:
         return names
 
 
-class StrictSerializer(_Strict, serializers.Serializer[Any]):
+class StrictSerializer(Strict, serializers.Serializer[Any]):
     """Use the fields of rest.fields in it: they bound themselves and coerce nothing."""
 
 
-class StrictModelSerializer(_Strict, serializers.ModelSerializer[Any]):
+class StrictModelSerializer(Strict, serializers.ModelSerializer[Any]):
     """Model fields become strict fields; uniqueness is the database's to refuse, in one trip."""
 
-    serializer_field_mapping = {  # noqa: RUF012
+    serializer_field_mapping = {
         **serializers.ModelSerializer.serializer_field_mapping,
         models.AutoField: fields.Integer,
         models.BigAutoField: fields.Integer,
@@ -69,16 +68,20 @@ class StrictModelSerializer(_Strict, serializers.ModelSerializer[Any]):
         return field_class, kwargs
 
 
-@lru_cache(maxsize=None)
-def _built(
-    serializer_class: type[serializers.BaseSerializer[Any]], partial: bool
-) -> serializers.BaseSerializer[Any]:
+SerializerClass = type[serializers.BaseSerializer[Any]]
+_instances: dict[tuple[SerializerClass, bool], serializers.BaseSerializer[Any]] = {}
+
+
+def _built(serializer_class: SerializerClass, partial: bool) -> serializers.BaseSerializer[Any]:
     """DRF copies every field per instance; one instance without data or context serves them all."""
-    return serializer_class(partial=partial)
+    key = (serializer_class, partial)
+    if key not in _instances:
+        _instances[key] = serializer_class(partial=partial)
+    return _instances[key]
 
 
 def validated(
-    serializer_class: type[serializers.BaseSerializer[Any]],
+    serializer_class: SerializerClass,
     data: Any,  # noqa: ANN401
     *,
     partial: bool = False,
@@ -87,5 +90,5 @@ def validated(
     return values
 
 
-def represented(serializer_class: type[serializers.BaseSerializer[Any]], row: Any) -> Any:  # noqa: ANN401
+def represented(serializer_class: SerializerClass, row: Any) -> Any:  # noqa: ANN401
     return _built(serializer_class, False).to_representation(row)

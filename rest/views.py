@@ -5,23 +5,25 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
-from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from rest import etag, idempotency
-from rest.filters import StrictFilterBackend, refuse_unknown_parameters
+from rest.filters import (
+    Filter,
+    StrictFilterBackend,
+    read_parameters,
+    refuse_unknown_parameters,
+)
 from rest.json import encode
 from rest.negotiation import JSONNegotiation
 from rest.pagination import KeysetPagination
 from rest.problems import NotFound
 from rest.routing import ID
-from rest.serializers import represented, validated
-
-SerializerClass = type[BaseSerializer[Any]]
+from rest.serializers import SerializerClass, represented, validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,18 @@ class JSONView(APIView):
 
     resource: ClassVar[str]
     rights: ClassVar[Mapping[str, str]] = {}
-    query_parameters: ClassVar[tuple[str, ...]] = ()
+    output: ClassVar[SerializerClass]
+    outputs: ClassVar[Mapping[str, SerializerClass]] = {}
+    inputs: ClassVar[Mapping[str, SerializerClass]] = {}
+    statuses: ClassVar[Mapping[str, int]] = {}
+    # Per action: parameters of operations that are not lists, and ids in the path that are not ids.
+    query_parameters: ClassVar[Mapping[str, Mapping[str, Filter]]] = {}
+    path_parameters: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    etag_prefix: ClassVar[str] = ""
     secret_members: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[Mapping[str, Example]] = {}
     content_negotiation_class = JSONNegotiation
     metadata_class = None
-    action: str | None = None
 
     @property
     def default_response_headers(self) -> dict[str, str]:
@@ -63,7 +71,25 @@ class JSONView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         super().initial(request, *args, **kwargs)
-        refuse_unknown_parameters(request, self, listing=self.action == "list")
+        refuse_unknown_parameters(request, self, self.action_name())
+
+    def action_name(self) -> str:
+        return str(getattr(self, "action", None) or str(self.request.method).lower())
+
+    def output_for(self, action: str) -> SerializerClass:
+        return self.outputs.get(action, self.output)
+
+    def success_status(self, action: str) -> int:
+        return self.statuses.get(action, {"create": 201, "destroy": 204}.get(action, 200))
+
+    def input(self, *, partial: bool = False) -> dict[str, Any]:
+        """The body, checked against the action's input shape."""
+        return validated(self.inputs[self.action_name()], self.request.data, partial=partial)
+
+    def query(self) -> dict[str, Any]:
+        """The action's own query parameters, checked; absent ones are absent."""
+        declared = self.query_parameters.get(self.action_name(), {})
+        return read_parameters(self.request, declared)
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]  # noqa: ANN401
         return HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
@@ -107,13 +133,8 @@ def respond(answer: Answer) -> HttpResponse:
 class ResourceViewSet(ViewSetMixin, JSONView):
     """A resource; add the mixins of the actions it has and the `perform_` methods they call."""
 
-    output: ClassVar[SerializerClass]
-    outputs: ClassVar[Mapping[str, SerializerClass]] = {}
-    inputs: ClassVar[Mapping[str, SerializerClass]] = {}
-    statuses: ClassVar[Mapping[str, int]] = {}
     filterset_class: ClassVar[Any] = None
     ordering_fields: ClassVar[tuple[str, ...]] = ("id",)
-    etag_prefix: ClassVar[str] = ""
     filter_backends = (StrictFilterBackend,)
     pagination_class = KeysetPagination
     lookup_field = "id"
@@ -129,11 +150,8 @@ class ResourceViewSet(ViewSetMixin, JSONView):
             raise NotFound
         return found
 
-    def input(self, *, partial: bool = False) -> dict[str, Any]:
-        return validated(self.inputs[self.action or ""], self.request.data, partial=partial)
-
     def shown(self, row: Any) -> Any:  # noqa: ANN401
-        return represented(self.outputs.get(self.action or "", self.output), row)
+        return represented(self.output_for(self.action_name()), row)
 
     def answer(self, row: Any, status: int = 200) -> Answer:  # noqa: ANN401
         headers = {"ETag": etag.etag(self.etag_prefix, row)} if self.etag_prefix else {}
@@ -175,7 +193,7 @@ class CreateMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_create(self, values: dict[str, Any]) -> Model:
+    def perform_create(self, values: dict[str, Any]) -> Any:  # noqa: ANN401
         raise NotImplementedError
 
 
@@ -190,7 +208,7 @@ class UpdateMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_update(self, row: Any, changes: dict[str, Any]) -> Model:  # noqa: ANN401
+    def perform_update(self, row: Any, changes: dict[str, Any]) -> Any:  # noqa: ANN401
         raise NotImplementedError
 
 

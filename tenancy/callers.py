@@ -36,4 +36,4 @@ def staff(user_id: int | None) -> Caller:
     return Caller(token_id=None, role=Role.OPERATOR, user_id=user_id)
 
 
-SYSTEM = Caller(token_id=None, role=Role.OPERATOR, token_name="system")
+SYSTEM = Caller(token_id=None, role=Role.OPERATOR)

@@ -12,7 +12,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 def visible(rows: QuerySet[Row], caller: Caller, column: str = "tenant_id") -> QuerySet[Row]:
-    """The first wall: a tenant's roles see their tenant's rows. Every tenant-owned read passes here."""
+    """The first wall, which every read of tenants' rows passes: a tenant sees its own."""
     if caller.role in TENANT_ROLES:
         return rows.filter(**{column: caller.tenant_id})
     return rows

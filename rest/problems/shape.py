@@ -16,7 +16,7 @@ CONTENT_TYPE = "application/problem+json"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with the input; `pointer` is RFC 6901 into the body, or `?name`, or a header."""
+    """One thing wrong; `pointer` is RFC 6901 into the body, `?name` in the query, or a header."""
 
     pointer: str
     code: str

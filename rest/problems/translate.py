@@ -16,7 +16,7 @@ from django.http import Http404
 from rest_framework import exceptions
 
 from rest import constraints
-from rest.json import Unreadable
+from rest.json import UnreadableError
 from rest.pointers import pointer
 from rest.problems.shape import Conflict, Fault, Forbidden, Invalid, NotFound, Problem
 
@@ -26,7 +26,7 @@ UNAUTHENTICATED = "Send a valid token as `Authorization: Bearer TOKEN`."
 _LOCK_NOT_AVAILABLE, _DEADLOCK, _QUERY_CANCELED = "55P03", "40P01", "57014"
 
 
-def problem_from(error: Exception) -> Problem:
+def problem_from(error: Exception) -> Problem:  # noqa: PLR0911 - a table in code
     match error:
         case Problem():
             return error
@@ -37,7 +37,7 @@ def problem_from(error: Exception) -> Problem:
             )
         case exceptions.APIException():
             return _from_rest_framework(error)
-        case Unreadable():
+        case UnreadableError():
             return Invalid.at(error.at, error.code, error.detail)
         case Http404():
             return NotFound()

@@ -36,7 +36,7 @@ class TenantCreate(StrictSerializer):
     weight = fields.Amount(
         max_digits=9,
         decimal_places=3,
-        min_value=Decimal("0.001"),
+        sign=fields.Sign.POSITIVE,
         required=False,
         default=Decimal(1),
     )
@@ -47,7 +47,7 @@ class TenantPatch(StrictSerializer):
     display_name = fields.Text(max_length=200, required=False)
     gpu_quota = fields.Integer(min_value=0, max_value=1_000_000, allow_null=True, required=False)
     weight = fields.Amount(
-        max_digits=9, decimal_places=3, min_value=Decimal("0.001"), required=False
+        max_digits=9, decimal_places=3, sign=fields.Sign.POSITIVE, required=False
     )
     energy_budget_wh = fields.Integer(min_value=0, allow_null=True, required=False)
     suspended = fields.Boolean(required=False)
