@@ -3,6 +3,7 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
+from decimal import Decimal
 from django.db import migrations, models
 
 
@@ -40,7 +41,7 @@ class Migration(migrations.Migration):
                 ('shadow_parameters', models.JSONField(default=dict)),
                 ('round_interval_s', models.IntegerField(default=30)),
                 ('next_round_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('pue', models.DecimalField(decimal_places=2, default=1, max_digits=4)),
+                ('pue', models.DecimalField(decimal_places=2, default=Decimal('1'), max_digits=4)),
                 ('power_budget_w', models.IntegerField(null=True)),
                 ('currency', models.TextField(default='EUR')),
                 ('version', models.BigIntegerField(default=1)),
@@ -153,10 +154,10 @@ class Migration(migrations.Migration):
                 ('name', models.TextField(unique=True)),
                 ('kind', models.TextField(choices=[('flat', 'Flat'), ('time_of_use', 'Time Of Use'), ('hourly', 'Hourly')])),
                 ('currency', models.TextField(default='EUR')),
-                ('price_per_kwh', models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ('price_per_kwh', models.DecimalField(decimal_places=12, max_digits=16, null=True)),
                 ('timezone', models.TextField(default='UTC')),
                 ('periods', models.JSONField(default=list)),
-                ('demand_charge_per_kw', models.DecimalField(decimal_places=6, default=0, max_digits=12)),
+                ('demand_charge_per_kw', models.DecimalField(decimal_places=6, default=Decimal('0'), max_digits=12)),
                 ('version', models.BigIntegerField(default=1)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -175,7 +176,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('starts_at', models.DateTimeField()),
-                ('price_per_kwh', models.DecimalField(decimal_places=6, max_digits=12)),
+                ('price_per_kwh', models.DecimalField(decimal_places=12, max_digits=16)),
                 ('tariff', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='clusters.tariff')),
             ],
         ),

@@ -1,5 +1,7 @@
 """A cluster is one scheduling domain; partitions slice it logically, racks and switches physically."""
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -17,7 +19,7 @@ class Cluster(models.Model):
     shadow_parameters = models.JSONField(default=dict)
     round_interval_s = models.IntegerField(default=30)
     next_round_at = models.DateTimeField(db_default=Now())
-    pue = models.DecimalField(max_digits=4, decimal_places=2, default=1)
+    pue = models.DecimalField(max_digits=4, decimal_places=2, default=Decimal(1))
     power_budget_w = models.IntegerField(null=True)
     currency = models.TextField(default="EUR")
     tariff = models.ForeignKey("clusters.Tariff", models.PROTECT, null=True)

@@ -1,5 +1,7 @@
 """What energy costs and emits over time; policies/models/tariff.py evaluates it."""
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -18,12 +20,13 @@ class Tariff(models.Model):
     name = models.TextField(unique=True)
     kind = models.TextField(choices=Kind)
     currency = models.TextField(default="EUR")
-    price_per_kwh = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    price_per_kwh = models.DecimalField(max_digits=16, decimal_places=12, null=True)
     timezone = models.TextField(default="UTC")
-    # Each {"months": [..], "weekdays": [..], "from_minute", "to_minute", "price_per_kwh"}; the
+    # Each {"months": [..], "weekdays": [..], "from_minute", "to_minute", "price_per_kwh",
+    # "name"?, "demand_charge_per_kw"?}; the
     # whole list is checked at once, because only together can periods overlap or leave a hole.
     periods = models.JSONField(default=list)
-    demand_charge_per_kw = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    demand_charge_per_kw = models.DecimalField(max_digits=12, decimal_places=6, default=Decimal(0))
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -54,7 +57,7 @@ class Tariff(models.Model):
 class TariffHour(models.Model):
     tariff = models.ForeignKey(Tariff, models.CASCADE)
     starts_at = models.DateTimeField()
-    price_per_kwh = models.DecimalField(max_digits=12, decimal_places=6)
+    price_per_kwh = models.DecimalField(max_digits=16, decimal_places=12)
 
     class Meta:
         constraints = (

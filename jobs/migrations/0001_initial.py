@@ -3,6 +3,7 @@
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
+from decimal import Decimal
 from django.db import migrations, models
 
 
@@ -43,7 +44,7 @@ class Migration(migrations.Migration):
                 ('span', models.TextField(choices=[('node', 'Node'), ('rack', 'Rack'), ('switch', 'Switch'), ('any', 'Any')], default='any')),
                 ('priority', models.SmallIntegerField(default=50)),
                 ('deadline_at', models.DateTimeField(null=True)),
-                ('tardiness_price_per_h', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ('tardiness_price_per_h', models.DecimalField(decimal_places=6, default=Decimal('0'), max_digits=14)),
                 ('estimated_run_s', models.IntegerField(null=True)),
                 ('work_total', models.FloatField(null=True)),
                 ('work_done', models.FloatField(default=0)),

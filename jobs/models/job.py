@@ -1,5 +1,7 @@
 """What a tenant wants run; `state` is written by jobs/lifecycle.py alone."""
 
+from decimal import Decimal
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
@@ -71,7 +73,7 @@ class Job(models.Model):
     span = models.TextField(choices=Span, default=Span.ANY)
     priority = models.SmallIntegerField(default=50)
     deadline_at = models.DateTimeField(null=True)
-    tardiness_price_per_h = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    tardiness_price_per_h = models.DecimalField(max_digits=14, decimal_places=6, default=Decimal(0))
     estimated_run_s = models.IntegerField(null=True)
     work_total = models.FloatField(null=True)
     work_done = models.FloatField(default=0)

@@ -89,7 +89,7 @@ ORDER BY attempt.job_id, gpu.node_id
 
 TENANTS = """
 SELECT id, weight::float8, coalesce(gpu_quota, -1)::int8, gpus_in_use::int8,
-       coalesce(energy_budget_wh * 3600, 'infinity')::float8
+       coalesce(energy_budget_wh * 3600.0::float8, 'infinity')
 FROM tenancy_tenant ORDER BY id
 """
 

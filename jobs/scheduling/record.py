@@ -12,6 +12,7 @@ from django.db import transaction
 from clusters.models import Cluster
 from jobs.models import Decision, Round
 from jobs.scheduling.apply import Applied
+from policies.encoding import stored_digest
 from policies.plan import Plan, Wait
 from policies.snapshot import JobState, Snapshot
 
@@ -33,6 +34,8 @@ class Planned:
 
 def planned(cluster: Cluster, planned: Planned, *, now: datetime) -> Round:
     snapshot, plan = planned.snapshot, planned.plan
+    seen = snapshot.to_bytes()
+    said = None if plan is None else plan.to_bytes()
     queued = int((snapshot.jobs.state == JobState.QUEUED).sum())
     return Round.objects.create(
         cluster=cluster,
@@ -47,10 +50,10 @@ def planned(cluster: Cluster, planned: Planned, *, now: datetime) -> Round:
         check_ms=planned.check_ms,
         queued=queued,
         running=len(snapshot.jobs) - queued,
-        snapshot=snapshot.to_bytes(),
-        snapshot_digest=snapshot.digest(),
-        plan=None if plan is None else plan.to_bytes(),
-        plan_digest="" if plan is None else plan.digest(),
+        snapshot=seen,
+        snapshot_digest=stored_digest(seen),
+        plan=said,
+        plan_digest="" if said is None else stored_digest(said),
         objective=None if plan is None else plan.objective,
         shown={} if plan is None else plan.shown,
         waiting=0 if plan is None else len(plan.waits),
@@ -111,7 +114,7 @@ def changed_waits(plan: Plan, before: Plan | None) -> list[Wait]:
     jobs, reasons = before.waits.job[order], before.waits.reason[order]
     rows = np.minimum(np.searchsorted(jobs, plan.waits.job), len(jobs) - 1)
     same = (jobs[rows] == plan.waits.job) & (reasons[rows] == plan.waits.reason)
-    return [plan.wait(int(row)) for row in np.flatnonzero(~same)]
+    return plan.waits_at(np.flatnonzero(~same))
 
 
 def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row]:

@@ -45,7 +45,7 @@ BEGIN
 END $$
 """
 AUDIT_TRIGGER = """
-CREATE TRIGGER tenancy_auditrow_append_only BEFORE UPDATE OR DELETE OR TRUNCATE
+CREATE TRIGGER tenancy_auditrow_append_only BEFORE UPDATE OR DELETE
 ON tenancy_auditrow FOR EACH STATEMENT EXECUTE FUNCTION fairwatt_append_only()
 """
 
