@@ -1,0 +1,47 @@
+# `make up` and `make test` need only python3 (3.11 or later) with venv and pip.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+# The stamp's name holds the checksum of what was installed: other requirements, another stamp.
+STAMP := .venv/installed-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d' ' -f1)
+N ?= 5000
+
+.PHONY: help install up test lint check bench fuzz clean
+
+help: ## Say what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /make \1\t/' | expand -t 16
+
+install: $(STAMP) ## Make .venv with the pinned requirements
+
+$(STAMP): requirements.txt requirements-dev.txt
+	@echo "Installing the pinned requirements into .venv (once)" >&2
+	@$(PYTHON) -m venv .venv >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt >&2
+	@rm -f .venv/installed-* && touch $@
+
+up: $(STAMP) ## Run the whole service here; Ctrl-C stops it
+	@exec $(BIN)/python -m scheduler_service.embedded up
+
+test: $(STAMP) ## Run the tests; make test ARGS="tests/jobs -k cancel"
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(STAMP) ## Format, lint, types, imports, migrations, API schema
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py spectacular --validate --fail-on-warn --file /dev/null
+
+check: lint test ## Everything CI does
+
+bench: $(STAMP) ## Print figures as JSON lines; make bench NAME=x for one
+	@$(BIN)/python -m benchmarks $(NAME)
+
+fuzz: $(STAMP) ## Fuzz the API from its schema; make fuzz N=100000 for a campaign
+	@$(BIN)/python -m tests.fuzz --requests $(N)
+
+clean: ## Remove .venv and caches; the data in var/ stays
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

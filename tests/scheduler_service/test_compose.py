@@ -1,0 +1,74 @@
+"""docker-compose.yml against the code: it sets nothing that nobody reads."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.scheduler_service.environment_names import ROOT, names_read
+
+OURS = ("migrate", "api", "worker", "beat")
+TEXT = (ROOT / "docker-compose.yml").read_text()
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
+
+
+def test_it_has_the_production_shape() -> None:
+    assert set(SERVICES) == {"postgres", "valkey", *OURS}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_variable_it_sets_is_one_that_the_code_reads(name: str) -> None:
+    assert set(SERVICES[name]["environment"]) <= names_read()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_part_runs_with_production_settings(name: str) -> None:
+    environment = SERVICES[name]["environment"]
+    assert environment["FAIRWATT_ENV"] == "production"
+    assert {"SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "BROKER_URL"} <= set(environment)
+
+
+def test_no_secret_has_a_default() -> None:
+    for name in ("SECRET_KEY", "PUBLIC_HOST", "POSTGRES_PASSWORD", "ROLE_PASSWORD"):
+        assert re.search(rf"\$\{{{name}:\?", TEXT)
+    assert set(re.findall(r"\$\{(\w+):-", TEXT)) == {"LOG_LEVEL", "PUBLISH"}
+    assert not re.findall(r"\$\{\w+\}", TEXT)
+
+
+def test_the_services_role_is_not_the_images_superuser() -> None:
+    url = SERVICES["api"]["environment"]["DATABASE_URL"]
+    role = url.removeprefix("postgresql://").partition(":")[0]
+    assert role == "fairwatt"
+    assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] != role
+    creation = (ROOT / "deploy" / "create-role.sh").read_text()
+    assert re.search(rf"CREATE ROLE {role} .*NOSUPERUSER NOBYPASSRLS", creation)
+
+
+@pytest.mark.parametrize("name", ["postgres", "valkey", "api", "worker", "beat"])
+def test_whatever_stays_up_is_watched(name: str) -> None:
+    assert SERVICES[name]["healthcheck"]["test"]
+    assert SERVICES[name]["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", ["api", "worker", "beat"])
+def test_nothing_starts_before_the_migrations_are_applied(name: str) -> None:
+    needs = SERVICES[name]["depends_on"]
+    assert needs["migrate"]["condition"] == "service_completed_successfully"
+
+
+def test_data_is_kept_in_volumes() -> None:
+    declared = set(yaml.safe_load(TEXT)["volumes"])
+    used = {
+        volume.split(":")[0]
+        for service in SERVICES.values()
+        for volume in service.get("volumes", [])
+        if not volume.startswith(".")
+    }
+    assert used == declared
+
+
+def test_the_image_runs_as_an_ordinary_user_without_the_developers_tools() -> None:
+    image = (ROOT / "Dockerfile").read_text()
+    assert re.search(r"^USER fairwatt$", image, re.MULTILINE)
+    assert "requirements-dev" not in image
