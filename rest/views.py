@@ -70,7 +70,15 @@ class JSONView(APIView):
         return self.request.auth
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
-        super().initial(request, *args, **kwargs)
+        """Like DRF's, but counts before it refuses, so that guessing tokens is throttled too."""
+        self.format_kwarg = None
+        renderer = self.perform_content_negotiation(request)
+        request.accepted_renderer, request.accepted_media_type = renderer
+        try:
+            self.perform_authentication(request)
+        finally:
+            self.check_throttles(request)
+        self.check_permissions(request)
         refuse_unknown_parameters(request, self, self.action_name())
 
     def action_name(self) -> str:
