@@ -88,7 +88,10 @@ ORDER BY attempt.job_id, gpu.node_id
 """
 
 TENANTS = """
-SELECT id, weight::float8, coalesce(gpu_quota, -1)::int8, gpus_in_use::int8,
+SELECT id, weight::float8,
+       -- A suspended tenant keeps what it has and gets nothing more.
+       CASE WHEN suspended THEN gpus_in_use ELSE coalesce(gpu_quota, -1) END::int8,
+       gpus_in_use::int8,
        coalesce(energy_budget_wh * 3600.0::float8, 'infinity')
 FROM tenancy_tenant ORDER BY id
 """
