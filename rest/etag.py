@@ -1,5 +1,6 @@
 """ETags from a row's `version`, and the conditional update they guard."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -7,8 +8,10 @@ from django.db import models
 from django.db.models import F
 from django.http import HttpRequest
 
-from rest.problems import Problem
+from rest.problems import Invalid, Problem
 
+PATTERN = r'^(\*|"[!#-~]{1,100}"(, ?"[!#-~]{1,100}"){0,9})$'
+_TAGS = re.compile(PATTERN[1:-1])
 Row = TypeVar("Row", bound=models.Model)
 
 
@@ -34,7 +37,12 @@ def expect_match(request: HttpRequest, current: str) -> None:
             code="precondition_required",
             status=428,
         )
-    if given.strip() != "*" and current not in _listed(given):
+    if not _TAGS.fullmatch(given):
+        detail = (
+            'Write If-Match as `*` or as the ETag you read, quotes included, such as "job42-7".'
+        )
+        raise Invalid.at("If-Match", "invalid_if_match", detail)
+    if given != "*" and current not in _listed(given):
         raise stale(current)
 
 

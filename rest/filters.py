@@ -20,12 +20,12 @@ from rest.problems import Fault, Invalid
 class _StrictField(forms.Field):
     """Parses a query text with the same strict field a body would use."""
 
-    def __init__(self, *, reader: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(self, *, reader: Any, **kwargs: Any) -> None:
         self.reader = reader
         kwargs.pop("max_length", None)
         super().__init__(**kwargs)
 
-    def clean(self, value: Any) -> Any:  # noqa: ANN401
+    def clean(self, value: Any) -> Any:
         if value is None:
             return None
         try:
@@ -41,13 +41,13 @@ class Filter(django_filters.Filter):  # type: ignore[misc]
     field_class = _StrictField
     schema: Mapping[str, Any] = {}
 
-    def __init__(self, field_name: str | None = None, **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(self, field_name: str | None = None, **kwargs: Any) -> None:
         super().__init__(field_name, reader=self.read, **kwargs)
 
-    def read(self, text: str) -> Any:  # noqa: ANN401
+    def read(self, text: str) -> Any:
         raise NotImplementedError
 
-    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:  # noqa: ANN401
+    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value in EMPTY_VALUES:
             return qs
         return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": value})
@@ -75,7 +75,7 @@ class InstantFilter(Filter):
     schema = {"type": "string", "format": "date-time"}
     _field = fields.Instant()
 
-    def read(self, text: str) -> Any:  # noqa: ANN401
+    def read(self, text: str) -> Any:
         return self._field.run_validation(text)
 
 
@@ -89,7 +89,7 @@ class TextFilter(Filter):
 
 
 class ChoiceFilter(Filter):
-    def __init__(self, choices: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def __init__(self, choices: Any, **kwargs: Any) -> None:
         """`choices` is a TextChoices class or a list of texts."""
         self.values = list(getattr(choices, "values", choices))
         self.schema = {"type": "string", "enum": self.values}
@@ -106,7 +106,7 @@ class FilterSet(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class StrictFilterBackend(BaseFilterBackend):
-    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:  # noqa: ANN401
+    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
         filterset_class = getattr(view, "filterset_class", None)
         if filterset_class is None:
             return queryset
@@ -122,7 +122,7 @@ class StrictFilterBackend(BaseFilterBackend):
             )
         return filterset.qs
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         return [
             {
                 "name": name,
@@ -135,12 +135,12 @@ class StrictFilterBackend(BaseFilterBackend):
         ]
 
 
-def _declared(view: Any) -> dict[str, Any]:  # noqa: ANN401
+def _declared(view: Any) -> dict[str, Any]:
     filterset_class = getattr(view, "filterset_class", None)
     return dict(filterset_class.base_filters) if filterset_class else {}
 
 
-def refuse_unknown_parameters(request: Request, view: Any, action: str) -> None:  # noqa: ANN401
+def refuse_unknown_parameters(request: Request, view: Any, action: str) -> None:
     """Every name must be known and given once."""
     if not request.META.get("QUERY_STRING"):
         return

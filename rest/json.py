@@ -25,12 +25,12 @@ class UnreadableError(Exception):
         self.code, self.detail, self.at = code, detail, at
 
 
-def encode(value: Any) -> bytes:  # noqa: ANN401
+def encode(value: Any) -> bytes:
     """Decimals become strings, so that no reader rounds money; instants end in Z."""
     return _encode(value)
 
 
-def decode(text: bytes) -> Any:  # noqa: ANN401
+def decode(text: bytes) -> Any:
     try:
         value = _decode(text)
     except UnicodeDecodeError as error:
@@ -46,7 +46,7 @@ def decode(text: bytes) -> Any:  # noqa: ANN401
     return value
 
 
-def _members(value: Any) -> int:  # noqa: ANN401
+def _members(value: Any) -> int:
     """How many object members there are, refusing deep nesting on the way down."""
     members, level, depth = 0, [value], 0
     while level:
@@ -68,7 +68,7 @@ def _too_deep(at: str) -> UnreadableError:
     return UnreadableError("too_deep", f"The body is nested deeper than {MAX_DEPTH} levels.", at)
 
 
-def _refuse_nul(value: Any) -> None:  # noqa: ANN401
+def _refuse_nul(value: Any) -> None:
     for path, text in _strings(value, ()):
         if "\x00" in text:
             detail = "Text may not contain the character U+0000."
@@ -76,7 +76,7 @@ def _refuse_nul(value: Any) -> None:  # noqa: ANN401
 
 
 def _strings(
-    value: Any,  # noqa: ANN401
+    value: Any,
     path: tuple[str | int, ...],
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if len(path) > MAX_DEPTH:
@@ -100,7 +100,7 @@ class JSONParser(BaseParser):
         stream: IO[Any],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         # Django keeps `body`, which the idempotency digest reads again.
         return decode((parser_context or {})["request"]._request.body)
 
@@ -113,7 +113,7 @@ class JSONRenderer(BaseRenderer):
 
     def render(
         self,
-        data: Any,  # noqa: ANN401
+        data: Any,
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:

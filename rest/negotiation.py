@@ -17,6 +17,6 @@ class JSONNegotiation(DefaultContentNegotiation):
             return renderers[0], renderers[0].media_type
         return super().select_renderer(request, renderers, format_suffix)  # type: ignore[no-any-return]
 
-    def filter_renderers(self, renderers: Any, format: str) -> Any:  # noqa: A002, ANN401
+    def filter_renderers(self, renderers: Any, format: str) -> Any:  # noqa: A002
         """`?format=` means nothing here; strict parameters refuse it later."""
         return renderers

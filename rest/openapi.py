@@ -3,6 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
+from rest import etag
 from rest.idempotency import HEADER, PATTERN, REPLAY_HEADER
 from rest.problems import CONTENT_TYPE
 
@@ -58,12 +59,14 @@ _BY_METHOD = {
 _TEXT: Schema = {"type": "string"}
 
 
-def refusals(view: Any, action: str, method: str, *, has_path: bool) -> Schema:  # noqa: ANN401
+def refusals(view: Any, action: str, method: str, *, has_path: bool) -> Schema:
     statuses = _ALWAYS | _BY_METHOD.get(method, set())
     if has_path:
         statuses = statuses | {404}
     if not view.authentication_classes:
         statuses = statuses - {401, 403}
+    if action == "list":
+        statuses = statuses | {422}
     if _is_conditional(view, action):
         statuses = statuses | {412, 428}
     found = {str(status): _refusal(status) for status in sorted(statuses)}
@@ -85,7 +88,7 @@ def _refusal(status: int) -> Schema:
     }
 
 
-def _is_conditional(view: Any, action: str) -> bool:  # noqa: ANN401
+def _is_conditional(view: Any, action: str) -> bool:
     return bool(view.etag_prefix) and action in {"partial_update", "destroy"}
 
 
@@ -93,7 +96,7 @@ def _header(description: str) -> Schema:
     return {"description": description, "schema": _TEXT}
 
 
-def success_headers(view: Any, action: str, method: str, status: int) -> Schema:  # noqa: ANN401
+def success_headers(view: Any, action: str, method: str, status: int) -> Schema:
     headers = {"X-Request-ID": _header("Names this request in our logs.")}
     if view.etag_prefix and action in {"retrieve", "create", "partial_update"}:
         headers["ETag"] = _header("The version, for If-Match and If-None-Match.")
@@ -104,14 +107,14 @@ def success_headers(view: Any, action: str, method: str, status: int) -> Schema:
     return headers
 
 
-def header_parameters(view: Any, action: str, method: str) -> list[Schema]:  # noqa: ANN401
+def header_parameters(view: Any, action: str, method: str) -> list[Schema]:
     if method == "POST":
         text = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": PATTERN}
         about = "Makes the request safe to repeat for 24 hours."
         return [_parameter("header", HEADER, text, about)]
     if _is_conditional(view, action):
         about = "The ETag you read last, or `*` to overwrite whatever is there."
-        tag = {"type": "string", "minLength": 1, "maxLength": 200, "example": "*"}
+        tag = {"type": "string", "pattern": etag.PATTERN, "example": "*"}
         return [_parameter("header", "If-Match", tag, about, required=True)]
     if action == "retrieve" and view.etag_prefix:
         about = "Answer 304 if the ETag is still this."
@@ -119,7 +122,7 @@ def header_parameters(view: Any, action: str, method: str) -> list[Schema]:  # n
     return []
 
 
-def query_parameters(view: Any, action: str) -> list[Schema]:  # noqa: ANN401
+def query_parameters(view: Any, action: str) -> list[Schema]:
     declared = view.query_parameters.get(action, {})
     return [
         _parameter("query", name, dict(known.schema), known.extra.get("help_text", ""))
@@ -127,7 +130,7 @@ def query_parameters(view: Any, action: str) -> list[Schema]:  # noqa: ANN401
     ]
 
 
-def path_parameter(name: str, view: Any) -> Schema:  # noqa: ANN401
+def path_parameter(name: str, view: Any) -> Schema:
     """Ids are what the routes accept: at most 18 digits."""
     schema = {"type": "integer", "format": "int64", "minimum": 1, "maximum": 10**18 - 1}
     own = view.path_parameters.get(name, schema)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from rest.fields import INT64_MAX
 from rest.json import encode
-from rest.problems import Invalid
+from rest.problems import Contradiction, Invalid
 
 LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000
@@ -28,7 +28,7 @@ class KeysetPagination(BasePagination):
         self,
         queryset: QuerySet[Any],
         request: Request,
-        view: Any = None,  # noqa: ANN401
+        view: Any = None,
     ) -> list[Any]:
         ordering = _ordering(request, view.ordering_fields)
         limit = _limit(request)
@@ -61,7 +61,7 @@ class KeysetPagination(BasePagination):
             },
         }
 
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:  # noqa: ANN401
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         orderings = [sign + name for name in view.ordering_fields for sign in ("", "-")]
         return [
             _parameter(
@@ -138,7 +138,7 @@ def _position(cursor: str, ordering: str, model: type[Model]) -> tuple[Any, ...]
     return position
 
 
-def _value(model: type[Model], name: str, raw: str | float) -> Any:  # noqa: ANN401
+def _value(model: type[Model], name: str, raw: str | float) -> Any:
     if isinstance(raw, str) and "\x00" in raw:
         raise ValueError
     value = model._meta.get_field(name).to_python(raw)  # type: ignore[union-attr]
@@ -147,5 +147,5 @@ def _value(model: type[Model], name: str, raw: str | float) -> Any:  # noqa: ANN
     return value
 
 
-def _bad_cursor(detail: str) -> Invalid:
-    return Invalid.at("?cursor", "invalid_cursor", detail)
+def _bad_cursor(detail: str) -> Contradiction:
+    return Contradiction.at("?cursor", "invalid_cursor", detail)

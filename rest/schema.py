@@ -30,7 +30,7 @@ class AutoSchema(SpectacularAutoSchema):
         found: Example = self.view.examples.get(self.action, Example())
         return found
 
-    def get_operation(self, *args: Any, **kwargs: Any) -> Schema | None:  # noqa: ANN401
+    def get_operation(self, *args: Any, **kwargs: Any) -> Schema | None:
         operation = super().get_operation(*args, **kwargs)
         if operation and self.declared:
             self._add_examples(operation)
@@ -64,18 +64,18 @@ class AutoSchema(SpectacularAutoSchema):
         )
         return [{"bearer": []}]
 
-    def get_request_serializer(self) -> Any:  # noqa: ANN401
+    def get_request_serializer(self) -> Any:
         if not self.declared:
             return super().get_request_serializer()
         return self.view.inputs.get(self.action)
 
-    def get_response_serializers(self) -> Any:  # noqa: ANN401
+    def get_response_serializers(self) -> Any:
         if not self.declared:
             return super().get_response_serializers()
         status = self.view.success_status(self.action)
         return {status: None if status == 204 else self.view.output_for(self.action)}
 
-    def _is_list_view(self, serializer: Any = None) -> bool:  # noqa: ANN401
+    def _is_list_view(self, serializer: Any = None) -> bool:
         return self.action == "list" if self.declared else super()._is_list_view(serializer)
 
     def _resolve_path_parameters(self, variables: list[str]) -> list[Schema]:
@@ -90,7 +90,7 @@ class AutoSchema(SpectacularAutoSchema):
             parameters += openapi.header_parameters(self.view, self.action, self.method)
         return parameters
 
-    def _get_response_bodies(self, direction: Any = "response") -> Schema:  # noqa: ANN401
+    def _get_response_bodies(self, direction: Any = "response") -> Schema:
         responses: Schema = super()._get_response_bodies(direction)
         if not self.declared or direction != "response":
             return responses
@@ -109,7 +109,7 @@ class AutoSchema(SpectacularAutoSchema):
         refusals = openapi.refusals(self.view, self.action, self.method, has_path=has_path)
         return {**responses, **refusals}
 
-    def _get_request_body(self, direction: Any = "request") -> Schema | None:  # noqa: ANN401
+    def _get_request_body(self, direction: Any = "request") -> Schema | None:
         if self.declared and self.get_request_serializer() is None:
             return None
         body: Schema | None = super()._get_request_body(direction)  # type: ignore[no-untyped-call]
@@ -117,16 +117,16 @@ class AutoSchema(SpectacularAutoSchema):
 
     def _map_serializer_field(
         self,
-        field: Any,  # noqa: ANN401
-        direction: Any,  # noqa: ANN401
+        field: Any,
+        direction: Any,
         bypass_extensions: bool = False,
-    ) -> Any:  # noqa: ANN401
+    ) -> Any:
         own = getattr(field, "json_schema", None)
         if own is not None:
             return append_meta(dict(own), self._get_serializer_field_meta(field, direction))
         return super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
 
-    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:  # noqa: ANN401
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Schema:
         schema: Schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if direction == "request" and isinstance(serializer, Strict):
             schema["additionalProperties"] = False
@@ -135,7 +135,7 @@ class AutoSchema(SpectacularAutoSchema):
             schema.pop("description", None)
         return schema
 
-    def _get_serializer_field_meta(self, field: Any, direction: Any) -> Schema:  # noqa: ANN401
+    def _get_serializer_field_meta(self, field: Any, direction: Any) -> Schema:
         meta: Schema = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
         if direction == "response":
             # A default only says what leaving the input out means.

@@ -12,7 +12,7 @@ from rest import fields
 class Strict:
     """Refuses members the schema does not name."""
 
-    def to_internal_value(self, data: Any) -> Any:  # noqa: ANN401
+    def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
             names = self._input_names()
             unknown = [name for name in data if name not in names]
@@ -61,7 +61,7 @@ class StrictModelSerializer(Strict, serializers.ModelSerializer[Any]):
     def get_validators(self) -> list[Any]:
         return []
 
-    def build_standard_field(self, field_name: str, model_field: Any) -> Any:  # noqa: ANN401
+    def build_standard_field(self, field_name: str, model_field: Any) -> Any:
         field_class, kwargs = super().build_standard_field(field_name, model_field)
         kwargs.pop("validators", None)
         kwargs.pop("allow_unicode", None)
@@ -82,7 +82,7 @@ def _built(serializer_class: SerializerClass, partial: bool) -> serializers.Base
 
 def validated(
     serializer_class: SerializerClass,
-    data: Any,  # noqa: ANN401
+    data: Any,
     *,
     partial: bool = False,
 ) -> dict[str, Any]:
@@ -90,5 +90,5 @@ def validated(
     return values
 
 
-def represented(serializer_class: SerializerClass, row: Any) -> Any:  # noqa: ANN401
+def represented(serializer_class: SerializerClass, row: Any) -> Any:
     return _built(serializer_class, False).to_representation(row)

@@ -66,10 +66,10 @@ class JSONView(APIView):
         return {}
 
     @property
-    def caller(self) -> Any:  # noqa: ANN401
+    def caller(self) -> Any:
         return self.request.auth
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Like DRF's, but counts before it refuses, so that guessing tokens is throttled too."""
         self.format_kwarg = None
         renderer = self.perform_content_negotiation(request)
@@ -99,7 +99,7 @@ class JSONView(APIView):
         declared = self.query_parameters.get(self.action_name(), {})
         return read_parameters(self.request, declared)
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]  # noqa: ANN401
+    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
         return HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
     def identity(self) -> str:
@@ -152,16 +152,16 @@ class ResourceViewSet(ViewSetMixin, JSONView):
         """The rows this caller may see."""
         raise NotImplementedError
 
-    def row(self) -> Any:  # noqa: ANN401
+    def row(self) -> Any:
         found = self.rows().filter(id=int(self.kwargs["id"])).first()
         if found is None:
             raise NotFound
         return found
 
-    def shown(self, row: Any) -> Any:  # noqa: ANN401
+    def shown(self, row: Any) -> Any:
         return represented(self.output_for(self.action_name()), row)
 
-    def answer(self, row: Any, status: int = 200) -> Answer:  # noqa: ANN401
+    def answer(self, row: Any, status: int = 200) -> Answer:
         headers = {"ETag": etag.etag(self.etag_prefix, row)} if self.etag_prefix else {}
         return Answer(self.shown(row), status, headers)
 
@@ -174,7 +174,7 @@ def crud_rights(resource: str) -> dict[str, str]:
 
 
 class ListMixin(ResourceViewSet):
-    def list(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+    def list(self, request: Request, **kwargs: Any) -> HttpResponse:
         rows = StrictFilterBackend().filter_queryset(request, self.rows(), self)
         paginator = self.pagination_class()
         page = paginator.paginate_queryset(rows, request, self)
@@ -182,7 +182,7 @@ class ListMixin(ResourceViewSet):
 
 
 class RetrieveMixin(ResourceViewSet):
-    def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+    def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
         row = self.row()
         if self.etag_prefix and etag.is_unchanged(request, etag.etag(self.etag_prefix, row)):
             return HttpResponse(status=304, headers={"ETag": etag.etag(self.etag_prefix, row)})
@@ -190,7 +190,7 @@ class RetrieveMixin(ResourceViewSet):
 
 
 class CreateMixin(ResourceViewSet):
-    def create(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+    def create(self, request: Request, **kwargs: Any) -> HttpResponse:
         values = self.input()
 
         def effect() -> Answer:
@@ -201,12 +201,12 @@ class CreateMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_create(self, values: dict[str, Any]) -> Any:  # noqa: ANN401
+    def perform_create(self, values: dict[str, Any]) -> Any:
         raise NotImplementedError
 
 
 class UpdateMixin(ResourceViewSet):
-    def partial_update(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+    def partial_update(self, request: Request, **kwargs: Any) -> HttpResponse:
         changes = self.input(partial=True)
 
         def effect() -> Answer:
@@ -216,12 +216,12 @@ class UpdateMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_update(self, row: Any, changes: dict[str, Any]) -> Any:  # noqa: ANN401
+    def perform_update(self, row: Any, changes: dict[str, Any]) -> Any:
         raise NotImplementedError
 
 
 class DestroyMixin(ResourceViewSet):
-    def destroy(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+    def destroy(self, request: Request, **kwargs: Any) -> HttpResponse:
         def effect() -> Answer:
             row = self.row()
             if self.etag_prefix:
@@ -231,5 +231,5 @@ class DestroyMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_destroy(self, row: Any) -> None:  # noqa: ANN401
+    def perform_destroy(self, row: Any) -> None:
         raise NotImplementedError

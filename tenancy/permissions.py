@@ -11,7 +11,7 @@ from tenancy.callers import Caller
 
 
 class HasRight(BasePermission):
-    def has_permission(self, request: Request, view: Any) -> bool:  # noqa: ANN401
+    def has_permission(self, request: Request, view: Any) -> bool:
         caller = request.auth
         if not isinstance(caller, Caller):
             raise NotAuthenticated

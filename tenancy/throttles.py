@@ -59,7 +59,7 @@ def budgets(url: str) -> Budgets:
 
 
 class CallerThrottle(BaseThrottle):
-    def allow_request(self, request: Request, view: Any) -> bool:  # noqa: ANN401
+    def allow_request(self, request: Request, view: Any) -> bool:
         caller = request.auth
         if isinstance(caller, Caller):
             who, limit = f"token:{caller.token_id}", settings.THROTTLE_PER_MINUTE

@@ -10,7 +10,14 @@ from django.core.exceptions import (
     SuspiciousOperation,
     TooManyFieldsSent,
 )
-from django.db import DataError, IntegrityError, OperationalError, connection
+from django.db import (
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+)
 from django.db.models import ProtectedError, RestrictedError
 from django.http import Http404
 from rest_framework import exceptions
@@ -23,7 +30,9 @@ from rest.problems.shape import Conflict, Fault, Forbidden, Invalid, NotFound, P
 log = structlog.get_logger(__name__)
 
 UNAUTHENTICATED = "Send a valid token as `Authorization: Bearer TOKEN`."
-_LOCK_NOT_AVAILABLE, _DEADLOCK, _QUERY_CANCELED = "55P03", "40P01", "57014"
+_INSUFFICIENT_PRIVILEGE = "42501"
+# lock_not_available, deadlock_detected, serialization_failure, query_canceled
+_RETRY_AT_ONCE = frozenset({"55P03", "40P01", "40001", "57014"})
 
 
 def problem_from(error: Exception) -> Problem:  # noqa: PLR0911 - a table in code
@@ -49,7 +58,7 @@ def problem_from(error: Exception) -> Problem:  # noqa: PLR0911 - a table in cod
             return Problem("The request is malformed.", code="bad_request")
         case ProtectedError() | RestrictedError():
             return Conflict("Other rows still refer to this one; remove them first.", code="in_use")
-        case IntegrityError() | DataError() | OperationalError():
+        case DatabaseError() | InterfaceError():
             return _from_database(error)
     return unexpected(error)
 
@@ -100,29 +109,37 @@ def _from_rest_framework(error: exceptions.APIException) -> Problem:
 def _from_database(error: Exception) -> Problem:
     diagnosis = getattr(error.__cause__, "diag", None)
     state = getattr(diagnosis, "sqlstate", None)
-    if isinstance(error, IntegrityError):
-        rule = constraints.rule_for(getattr(diagnosis, "constraint_name", None))
-        if rule is None:
-            return unexpected(error)
-        return Problem(
-            rule.detail,
-            code=rule.code,
-            status=409,
-            errors=[Fault(rule.pointer, rule.code, rule.detail)],
-        )
-    if isinstance(error, DataError):
-        log.warning("value_out_of_range", sqlstate=state)
-        return Invalid("A value is outside what can be stored.", code="out_of_range")
-    if state in {_LOCK_NOT_AVAILABLE, _DEADLOCK, _QUERY_CANCELED}:
-        return Problem(
+    match error:
+        case IntegrityError():
+            return _from_constraint(error, getattr(diagnosis, "constraint_name", None))
+        case DataError():
+            log.warning("value_out_of_range", sqlstate=state)
+            return Invalid("A value is outside what can be stored.", code="out_of_range")
+    if state == _INSUFFICIENT_PRIVILEGE:
+        # Row-level security refused what the querysets let through.
+        log.error("row_level_security_refused", exc_info=error)
+        return Forbidden("You may not do this.")
+    if state in _RETRY_AT_ONCE:
+        return Conflict(
             "Another writer holds what this request needs; retry.",
             code="busy",
-            status=409,
             headers={"Retry-After": "1"},
         )
-    log.error("database_unavailable", exc_info=error)
-    if connection.connection is not None and connection.connection.closed:
-        connection.close()
+    if isinstance(error, OperationalError | InterfaceError):
+        return _unavailable(error)
+    return unexpected(error)
+
+
+def _from_constraint(error: Exception, constraint: str | None) -> Problem:
+    rule = constraints.rule_for(constraint)
+    if rule is None:
+        return unexpected(error)
+    return Conflict.at(rule.pointer, rule.code, rule.detail)
+
+
+def _unavailable(error: Exception) -> Problem:
+    log.error("database_unavailable", error=type(error).__name__)
+    connection.close_if_unusable_or_obsolete()
     return Problem(
         "The database is not reachable; retry in a few seconds.",
         code="unavailable",
@@ -131,7 +148,7 @@ def _from_database(error: Exception) -> Problem:
     )
 
 
-def faults(detail: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:  # noqa: ANN401
+def faults(detail: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
     """DRF's nested error detail, flattened to pointers."""
     if isinstance(detail, Mapping):
         for key, item in detail.items():

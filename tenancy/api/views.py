@@ -97,7 +97,7 @@ class TokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
     def rows(self) -> QuerySet[ApiToken]:
         return selectors.tokens(self.caller)
 
-    def shown(self, row: ApiToken | tokens.NewToken) -> Any:  # noqa: ANN401
+    def shown(self, row: ApiToken | tokens.NewToken) -> Any:
         if isinstance(row, tokens.NewToken):
             shown = represented(serializers.TokenOut, row.token)
             return {**shown, "secret": row.secret}
@@ -116,7 +116,7 @@ class TokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
         return tokens.token_create(self.caller, **{**values, "role": role})
 
     @action(detail=True, methods=["post"])
-    def rotate(self, request: Request, **kwargs: Any) -> HttpResponse:  # noqa: ANN401
+    def rotate(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Make a successor with the same powers; the old token ends after `overlap_s` seconds."""
         values = self.input()
 
