@@ -28,7 +28,7 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
     """Whatever a person changes in a form is audited like what a token changes."""
 
     def save_model(
-        self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool
+        self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
     ) -> None:
         if change and hasattr(obj, "version"):
             obj.version += 1
@@ -135,7 +135,7 @@ class ApiTokenAdmin(ModelAdmin):  # type: ignore[misc]
         return "expired" if token.expires_at and token.expires_at <= timezone.now() else "live"
 
     def save_model(
-        self, request: HttpRequest, obj: Any, form: ModelForm[Any], change: bool
+        self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
     ) -> None:
         made = tokens.token_create(
             caller_of(request),
