@@ -1,4 +1,4 @@
-"""Is this process alive, could it serve a request now, and what has it served so far?"""
+"""Is this process alive, and could it serve a request now?"""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,17 +7,15 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from rest.problems import Fault, Problem, response
 from scheduler_service import celery_app
-from scheduler_service.metrics import registry
 
 BROKER_TIMEOUT_S = 2
 _View = Callable[[HttpRequest], HttpResponse]
 
 
-def _read_only(view: _View) -> _View:
+def read_only(view: _View) -> _View:
     @wraps(view)
     def guarded(request: HttpRequest) -> HttpResponse:
         if request.method in {"GET", "HEAD"}:
@@ -33,13 +31,13 @@ def _read_only(view: _View) -> _View:
     return guarded
 
 
-@_read_only
+@read_only
 def healthz(request: HttpRequest) -> HttpResponse:
     """Alive; it asks nobody, so that a database's trouble never restarts the API."""
     return JsonResponse({"status": "ok"})
 
 
-@_read_only
+@read_only
 def readyz(request: HttpRequest) -> HttpResponse:
     faults = [fault for name, check in CHECKS.items() if (fault := _fault(name, check))]
     if not faults:
@@ -52,11 +50,6 @@ def readyz(request: HttpRequest) -> HttpResponse:
         headers={"Retry-After": "5"},
     )
     return response(problem, request.path)
-
-
-@_read_only
-def metrics(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
 
 
 def _fault(name: str, check: Callable[[], str]) -> Fault | None:

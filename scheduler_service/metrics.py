@@ -4,10 +4,19 @@ import os
 import time
 from collections.abc import Callable
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    generate_latest,
+)
 from prometheus_client.multiprocess import MultiProcessCollector
+
+from scheduler_service.health import read_only
 
 REQUESTS = Counter(
     "fairwatt_http_requests_total", "Requests answered.", ["method", "route", "status"]
@@ -44,3 +53,8 @@ def registry() -> CollectorRegistry:
     shared = CollectorRegistry()
     MultiProcessCollector(shared)  # type: ignore[no-untyped-call]
     return shared
+
+
+@read_only
+def metrics(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)

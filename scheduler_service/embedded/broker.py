@@ -67,6 +67,7 @@ def _configuration(home: Path, port: int, password: str, durable: bool) -> Path:
         f"requirepass {password}",
         f"appendonly {'yes' if durable else 'no'}",
         'save ""',
+        "loglevel warning",
     )
     file.write_text("\n".join(lines) + "\n")
     return file

@@ -13,6 +13,7 @@ from scheduler_service.embedded.program import Program
 API_WORKERS = 2
 # Each thread keeps one database connection; Postgres has 100 of them by default.
 API_THREADS_PER_WORKER = 4
+CELERY = ("-m", "celery", "-A", "scheduler_service", "--quiet")
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,11 @@ def steps(site: Site) -> tuple[Program, ...]:
 
 
 def services(site: Site) -> tuple[Program, ...]:
-    """What is kept alive; a further program is one more line here."""
-    return (_api(site), _worker(site), _beat(site))
+    """What is kept alive; a further program is one more line here.
+
+    The API is last: nobody is served before the rest runs, and on the way down it is closed first.
+    """
+    return (_worker(site), _beat(site), _api(site))
 
 
 def _api(site: Site) -> Program:
@@ -56,7 +60,7 @@ def _api(site: Site) -> Program:
 
 
 def _worker(site: Site) -> Program:
-    arguments = ("-m", "celery", "-A", "scheduler_service", "worker", "--concurrency", "2")
+    arguments = (*CELERY, "worker", "--concurrency", "2")
     # Cold shutdown: a task cut short is delivered again, a worker without a parent is not kept.
     return replace(_python(site, "worker", *arguments), orphan_signal=signal.SIGQUIT)
 
@@ -64,8 +68,7 @@ def _worker(site: Site) -> Program:
 def _beat(site: Site) -> Program:
     schedule = str(site.var / "beat-schedule")
     # The supervisor is the only one to start it: a pid file could only be stale.
-    options = ("--schedule", schedule, "--pidfile", "")
-    return _python(site, "beat", "-m", "celery", "-A", "scheduler_service", "beat", *options)
+    return _python(site, "beat", *CELERY, "beat", "--schedule", schedule, "--pidfile", "")
 
 
 def _python(site: Site, name: str, *arguments: str) -> Program:

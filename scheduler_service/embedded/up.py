@@ -101,6 +101,7 @@ def welcome(site: stack.Site, demo: Path) -> str:
     return f"""
 Fairwatt is ready.
   API      {site.url}/api/v1/
+  Docs     {site.url}/docs/
   Admin    {site.url}/admin/
   Tokens   {demo}
 
