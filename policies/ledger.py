@@ -8,6 +8,7 @@ from policies.bits import members
 from policies.columns import F64
 from policies.free_index import FreeIndex, Place
 from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
+from policies.reach import Shape
 from policies.snapshot import UNLIMITED, NodeState, Snapshot, Span
 
 RowPiece = tuple[int, int, int, int]
@@ -32,13 +33,11 @@ class Ask:
         "watts",
     )
 
-    def __init__(
-        self, gpus: int, cpus_per_gpu: int, mem_mib_per_gpu: int, span: Span, watts: list[float]
-    ) -> None:
-        self.gpus = gpus
-        self.cpus = cpus_per_gpu
-        self.mem_mib = mem_mib_per_gpu
-        self.span = span
+    def __init__(self, shape: Shape, watts: list[float]) -> None:
+        self.gpus = shape.gpus
+        self.cpus = shape.cpus_per_gpu
+        self.mem_mib = shape.mem_mib_per_gpu
+        self.span = Span(shape.span)
         self.watts = watts
         self.types: tuple[int, ...] = ()
         self.own: dict[int, Indexes] = {}
@@ -75,6 +74,7 @@ class Ledger:
         self.snapshot = snapshot
         self.strategy = strategy
         self.epoch = 0
+        self.keeps_blocks = keeps_blocks
         self.free: list[int] = nodes.free_gpus.tolist()
         self.cpus: list[int] = nodes.free_cpus.tolist()
         self.mem_mib: list[int] = nodes.free_mem_mib.tolist()
@@ -87,7 +87,7 @@ class Ledger:
         self.used_by_type: list[list[int]] = tenants.used_by_type.tolist()
         self.limits_types: list[bool] = (tenants.quota_by_type != UNLIMITED).any(axis=1).tolist()
         self._open_power_account()
-        self._index(keeps_blocks=keeps_blocks)
+        self._index()
 
     def _open_power_account(self) -> None:
         self.watts_left = math.inf
@@ -101,7 +101,7 @@ class Ledger:
         self.host_w: list[float] = host_watts_per_gpu(self.snapshot).tolist()
         self.idle_w: list[float] = self.snapshot.gpu_types.idle_w.tolist()
 
-    def _index(self, *, keeps_blocks: bool) -> None:
+    def _index(self) -> None:
         nodes = self.snapshot.nodes
         self.indexes: dict[tuple[int, int], FreeIndex] = {}
         self.index_of: list[FreeIndex | None] = [None] * len(nodes)
@@ -109,33 +109,25 @@ class Ledger:
         for node, partition in enumerate(nodes.partition.tolist()):
             if ready[node]:
                 key = (partition, self.gpu_type[node])
-                index = self.indexes.setdefault(key, FreeIndex(keeps_blocks=keeps_blocks))
+                index = self.indexes.setdefault(key, FreeIndex(keeps_blocks=self.keeps_blocks))
                 index.add(node, self.free[node], self.place[node])
                 self.index_of[node] = index
 
-    def ask(
-        self,
-        *,
-        partition: int,
-        gpu_types: int,
-        gpus: int,
-        cpus_per_gpu: int,
-        mem_mib_per_gpu: int,
-        span: Span,
-        borrows: bool,
-        like_job: int,
-    ) -> Ask:
-        """An ask of jobs in `partition`; `like_job` is any job row that draws the same watts."""
-        watts = [] if self.watts_per_gpu is None else self.watts_per_gpu[like_job].tolist()
-        ask = Ask(gpus, cpus_per_gpu, mem_mib_per_gpu, span, watts)
+    def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
+        """The ask of a shape; `like_job` is any job row that draws the same watts."""
+        ask = Ask(
+            shape, [] if self.watts_per_gpu is None else self.watts_per_gpu[like_job].tolist()
+        )
         lends = self.snapshot.partitions.lends.tolist()
-        lenders = [p for p, lent in enumerate(lends) if lent and p != partition] if borrows else []
+        lenders = [p for p, lent in enumerate(lends) if lent and p != shape.partition]
         for gpu_type in range(len(self.snapshot.gpu_types)):
-            if gpu_types >> gpu_type & 1:
-                own = self.indexes.get((partition, gpu_type))
+            if shape.gpu_types >> gpu_type & 1:
+                own = self.indexes.get((shape.partition, gpu_type))
                 lent = [self.indexes.get((lender, gpu_type)) for lender in lenders]
+                if mixes_home_and_lent:
+                    lent.insert(0, own)
                 ask.own[gpu_type] = (own,) if own else ()
-                ask.lent[gpu_type] = tuple(index for index in (own, *lent) if index)
+                ask.lent[gpu_type] = tuple(index for index in lent if index)
         ask.types = tuple(ask.own)
         return ask
 

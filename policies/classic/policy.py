@@ -1,16 +1,19 @@
-"""The classic policy: serve the queue in order, place what fits, say why the rest waits."""
+"""The classic policy: an ordering, a placement, a preemption rule and a backfill rule, composed."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from policies.classic.backfill import Backfill
+from policies.classic.claims import Claims
+from policies.classic.desk import Desk, Served, waiting
 from policies.classic.orderings import Ordering, ranked
-from policies.columns import F64
+from policies.classic.victims import Victims, lost_s
+from policies.columns import F64, I64
 from policies.ledger import Hold, Ledger
 from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Piece, Plan, Start
-from policies.reach import shapes_of, structural_reason
-from policies.snapshot import Blocked, JobState, Snapshot, Span
+from policies.plan import Piece, Plan, Preempt, Start
+from policies.snapshot import Blocked, JobState, Snapshot
 from policies.waiting import Left, explain
 
 
@@ -19,13 +22,13 @@ class Rules:
     """What tells one classic policy from another."""
 
     ordering: Ordering
-    placement: PlacementName = "pack"
+    placement: PlacementName
+    min_run_s: float
+    max_preemptions: int
     strict: bool = False
     preempt: bool = False
-    min_run_s: float = 60.0
-    max_preemptions: int = 256
     reservations: int = 0
-    default_run_s: float = 86400.0
+    default_run_s: float = 0.0
 
 
 class Classic:
@@ -42,71 +45,72 @@ class Classic:
         ledger = Ledger(
             snapshot, PLACEMENTS[rules.placement], keeps_blocks=rules.placement == "buddy"
         )
-        key = rules.ordering(snapshot, remaining_s(snapshot))
+        remaining_s = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
+        key = rules.ordering(snapshot, remaining_s)
         queued = jobs.state == JobState.QUEUED
         queue = ranked(snapshot, key, np.flatnonzero(queued & (jobs.blocked == Blocked.NO)))
+        claims = self._claims(ledger, key, remaining_s)
+        served = Desk(
+            ledger,
+            queue,
+            key,
+            strict=rules.strict,
+            claims=claims,
+            backfill=self._backfill(ledger),
+        ).serve()
         held_back = np.flatnonzero(queued & (jobs.blocked != Blocked.NO))
-        holds = _serve(ledger, queue.tolist(), strict=rules.strict)
-        waiting = np.array([at for at, hold in enumerate(holds) if hold is None], np.int64)
-        left = Left(
-            rows=np.concatenate([queue[waiting], held_back]),
-            ahead=np.concatenate([waiting, np.zeros(len(held_back), np.int64)]).astype(np.int32),
-            claimed=np.zeros(len(waiting) + len(held_back), np.bool_),
-            until_s=np.full(len(waiting) + len(held_back), np.nan),
-        )
-        waits, evidence = explain(ledger, left)
+        waits, evidence = explain(ledger, _left(queue, served, held_back))
         starts = tuple(
-            start(snapshot, row, hold)
-            for row, hold in zip(queue.tolist(), holds, strict=True)
+            _start(snapshot, row, hold)
+            for row, hold in zip(queue.tolist(), served.holds, strict=True)
             if hold is not None
         )
-        return Plan(starts=starts, waits=waits, evidence=evidence)
+        preempts = tuple(
+            Preempt(int(jobs.id[victim.row]), int(jobs.id[row]), victim.cost)
+            for victim, row in (claims.preempted if claims else ())
+        )
+        return Plan(
+            starts=starts,
+            preempts=preempts,
+            waits=waits,
+            evidence=evidence,
+            objective=float(sum(preempt.lost_gpu_s for preempt in preempts)),
+            shown={"lost_gpu_s": float(sum(preempt.lost_gpu_s for preempt in preempts))},
+        )
+
+    def _claims(self, ledger: Ledger, key: F64, remaining_s: F64) -> Claims | None:
+        rules, snapshot = self.rules, ledger.snapshot
+        key_once_stopped = rules.ordering(snapshot, remaining_s + lost_s(snapshot))
+        victims = Victims(
+            snapshot,
+            np.minimum(key, key_once_stopped),
+            min_run_s=rules.min_run_s,
+            by_rank=rules.preempt,
+        )
+        claims = Claims(ledger, victims, max_preemptions=rules.max_preemptions)
+        return claims if claims.possible else None
+
+    def _backfill(self, ledger: Ledger) -> Backfill | None:
+        rules = self.rules
+        if not rules.reservations:
+            return None
+        return Backfill(ledger, reservations=rules.reservations, default_run_s=rules.default_run_s)
 
 
-def remaining_s(snapshot: Snapshot) -> F64:
-    est_run_s = snapshot.jobs.est_run_s
-    return np.where(np.isnan(est_run_s), np.inf, est_run_s)
+def _left(queue: I64, served: Served, held_back: I64) -> Left:
+    at = waiting(served)
+    nobody = np.zeros(len(held_back), np.int64)
+    return Left(
+        rows=np.concatenate([queue[at], held_back]),
+        ahead=np.concatenate([at, nobody]).astype(np.int32),
+        claimed=np.concatenate([np.array(served.claimed, np.bool_)[at], nobody.astype(np.bool_)]),
+        until_s=np.concatenate([np.array(served.until_s)[at], np.full(len(held_back), np.nan)]),
+    )
 
 
-def start(snapshot: Snapshot, row: int, hold: Hold) -> Start:
+def _start(snapshot: Snapshot, row: int, hold: Hold) -> Start:
     node_id = snapshot.nodes.id
     pieces = tuple(
         Piece(int(node_id[node]), gpus, cpus, mem_mib) for node, gpus, cpus, mem_mib in hold.pieces
     )
     return Start(int(snapshot.jobs.id[row]), pieces)
-
-
-def _serve(ledger: Ledger, queue: list[int], *, strict: bool) -> list[Hold | None]:
-    snapshot = ledger.snapshot
-    rows = np.array(queue, np.int64)
-    shapes, shape_of = shapes_of(snapshot, rows)
-    tenants = snapshot.jobs.tenant[rows].tolist()
-    has_energy = (snapshot.tenants.energy_left_j > 0).tolist()
-    closed = [structural_reason(snapshot, shape) is not None for shape in shapes]
-    asks = [
-        ledger.ask(
-            partition=shape.partition,
-            gpu_types=shape.gpu_types,
-            gpus=shape.gpus,
-            cpus_per_gpu=shape.cpus_per_gpu,
-            mem_mib_per_gpu=shape.mem_mib_per_gpu,
-            span=Span(shape.span),
-            borrows=shape.borrows,
-            like_job=queue[shape_of.index(at)],
-        )
-        for at, shape in enumerate(shapes)
-    ]
-    blocked: set[int] = set()
-    holds: list[Hold | None] = [None] * len(queue)
-    for at, index in enumerate(shape_of):
-        if closed[index] or (strict and shapes[index].partition in blocked):
-            continue
-        ask, tenant = asks[index], tenants[at]
-        types = ledger.types_within_quota(tenant, ask)
-        if not types or not has_energy[tenant]:
-            continue
-        holds[at] = ledger.try_place(ask, tenant, types)
-        if holds[at] is None:
-            blocked.add(shapes[index].partition)
-            closed[index] = types is ask.types
-    return holds

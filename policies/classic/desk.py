@@ -1,0 +1,124 @@
+"""One round at the desk: the queue is served in order, first from home, then by borrowing."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from policies.classic.backfill import Backfill
+from policies.classic.claims import Claimant, Claims
+from policies.columns import F64, I64
+from policies.ledger import Ask, Hold, Ledger
+from policies.reach import shapes_of, structural_reason
+
+
+@dataclass(slots=True)
+class Served:
+    """What came of every position of the queue."""
+
+    holds: list[Hold | None]
+    claimed: list[bool]
+    until_s: list[float] = field(default_factory=list)
+
+
+class Desk:
+    def __init__(
+        self,
+        ledger: Ledger,
+        queue: I64,
+        key: F64,
+        *,
+        strict: bool,
+        claims: Claims | None,
+        backfill: Backfill | None,
+    ) -> None:
+        snapshot = ledger.snapshot
+        self.ledger = ledger
+        self.strict = strict
+        self.claims = claims
+        self.backfill = backfill
+        self.rows: list[int] = queue.tolist()
+        self.keys: list[float] = key[queue].tolist()
+        self.tenants: list[int] = snapshot.jobs.tenant[queue].tolist()
+        self.has_energy: list[bool] = (snapshot.tenants.energy_left_j > 0).tolist()
+        self.shapes, self.shape_of = shapes_of(snapshot, queue)
+        like_job = dict(zip(reversed(self.shape_of), reversed(self.rows), strict=True))
+        # With backfill, room at home may be reserved, so who borrows lies outside altogether.
+        mixes = backfill is None
+        self.asks = [
+            ledger.ask(shape, like_job=like_job[index], mixes_home_and_lent=mixes)
+            for index, shape in enumerate(self.shapes)
+        ]
+        self.impossible = [structural_reason(snapshot, s) is not None for s in self.shapes]
+        count = len(self.rows)
+        self.served = Served([None] * count, [False] * count, [float("nan")] * count)
+
+    def serve(self) -> Served:
+        self._from_home()
+        if any(shape.borrows for shape in self.shapes):
+            self._by_borrowing()
+        return self.served
+
+    def _from_home(self) -> None:
+        # Room only shrinks, so a shape that found none finds none later in the round.
+        closed = list(self.impossible)
+        stuck: set[int] = set()
+        for at, index in enumerate(self.shape_of):
+            if closed[index]:
+                continue
+            home = self.shapes[index].partition
+            if self.strict and home in stuck:
+                continue
+            ask, tenant = self.asks[index], self.tenants[at]
+            types = self.ledger.types_within_quota(tenant, ask)
+            if not types or not self.has_energy[tenant]:
+                continue
+            if self._start_at_home(at, home, ask, types) or self._claim(at, home, ask, types):
+                continue
+            stuck.add(home)
+            if self.backfill is None:
+                closed[index] = types is ask.types
+            else:
+                start_s = self.backfill.reserve(self.rows[at], home, ask, types)
+                self.served.until_s[at] = float("nan") if start_s is None else start_s
+
+    def _start_at_home(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
+        if self.backfill is None:
+            hold = self.ledger.try_place(ask, self.tenants[at], types)
+        else:
+            hold = self.backfill.start(self.rows[at], home, ask, types)
+        self.served.holds[at] = hold
+        return hold is not None
+
+    def _claim(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
+        if self.claims is None:
+            return False
+        claimant = Claimant(self.rows[at], self.keys[at], self.tenants[at], home)
+        self.served.claimed[at] = self.claims.claim(claimant, ask, types)
+        return self.served.claimed[at]
+
+    def _by_borrowing(self) -> None:
+        """After every owner was served, so that nobody's idle GPU is lent before it is asked."""
+        closed = list(self.impossible)
+        stuck: set[int] = set()
+        for at, index in enumerate(self.shape_of):
+            shape = self.shapes[index]
+            if closed[index] or self.served.holds[at] or self.served.claimed[at]:
+                continue
+            if not (shape.borrows or self.strict):
+                continue
+            ask, tenant = self.asks[index], self.tenants[at]
+            types = self.ledger.types_within_quota(tenant, ask)
+            if not types or not self.has_energy[tenant]:
+                continue
+            if self.strict and shape.partition in stuck:
+                continue
+            hold = self.ledger.try_place(ask, tenant, types, borrow=shape.borrows)
+            self.served.holds[at] = hold
+            if hold is None:
+                stuck.add(shape.partition)
+                closed[index] = types is ask.types
+
+
+def waiting(served: Served) -> I64:
+    """Positions of the queue that did not start."""
+    return np.array([at for at, hold in enumerate(served.holds) if hold is None], np.int64)

@@ -1,0 +1,66 @@
+"""GPUs, CPUs, memory and watts that work being stopped will give back, not free yet."""
+
+import numpy as np
+
+from policies.bits import buddy_take, lowest_bits
+from policies.columns import F64
+from policies.ledger import Ask, Ledger, RowPiece
+from policies.power import piece_watts
+from policies.snapshot import JobState
+
+
+class Releasing:
+    def __init__(self, ledger: Ledger) -> None:
+        snapshot = ledger.snapshot
+        self.ledger = ledger
+        nodes = len(snapshot.nodes)
+        self.gpus = [0] * nodes
+        self.cpus = [0] * nodes
+        self.mem_mib = [0] * nodes
+        self.watts = 0.0
+        self.job_watts: F64 = np.zeros(len(snapshot.jobs))
+        if ledger.watts_per_gpu is not None:
+            each_w = piece_watts(snapshot, ledger.watts_per_gpu)
+            np.add.at(self.job_watts, snapshot.placements.job_of_piece(), each_w)
+        for row in np.flatnonzero(snapshot.jobs.state == JobState.STOPPING).tolist():
+            self.add(row)
+
+    def add(self, row: int) -> list[int]:
+        """Count what job `row` holds as on its way; returns the nodes concerned."""
+        held = self.ledger.snapshot.placements
+        pieces = range(int(held.offset[row]), int(held.offset[row + 1]))
+        nodes = [int(held.node[piece]) for piece in pieces]
+        for piece, node in zip(pieces, nodes, strict=True):
+            self.gpus[node] |= int(held.gpus[piece])
+            self.cpus[node] += int(held.cpus[piece])
+            self.mem_mib[node] += int(held.mem_mib[piece])
+        self.watts += float(self.job_watts[row])
+        return nodes
+
+    def mask(self, node: int) -> int:
+        """GPUs of `node` that are free or will be."""
+        return self.ledger.free[node] | self.gpus[node]
+
+    def room(self, node: int, ask: Ask) -> int:
+        """How many GPUs of `ask` the node will have room for."""
+        count = self.mask(node).bit_count()
+        if ask.cpus:
+            count = min(count, (self.ledger.cpus[node] + self.cpus[node]) // ask.cpus)
+        if ask.mem_mib:
+            count = min(count, (self.ledger.mem_mib[node] + self.mem_mib[node]) // ask.mem_mib)
+        return count
+
+    def set_aside(self, node: int, ask: Ask, gpus: int) -> RowPiece:
+        """Promise room for `gpus` GPUs, from what is on its way first; returns the free part."""
+        if self.ledger.keeps_blocks:
+            block = buddy_take(self.mask(node), self.ledger.gpus[node], gpus)
+            coming, free = block & self.gpus[node], block & ~self.gpus[node]
+        else:
+            coming = lowest_bits(self.gpus[node], min(gpus, self.gpus[node].bit_count()))
+            free = lowest_bits(self.ledger.free[node], gpus - coming.bit_count())
+        cpus = min(ask.cpus * gpus, self.cpus[node])
+        mem_mib = min(ask.mem_mib * gpus, self.mem_mib[node])
+        self.gpus[node] ^= coming
+        self.cpus[node] -= cpus
+        self.mem_mib[node] -= mem_mib
+        return (node, free, ask.cpus * gpus - cpus, ask.mem_mib * gpus - mem_mib)

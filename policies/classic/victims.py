@@ -1,0 +1,107 @@
+"""Running jobs that could be stopped: what each costs, and who may stop it."""
+
+import numpy as np
+
+from policies.classic.cover import Victim
+from policies.classic.orderings import held_gpus
+from policies.columns import F64, I64, Bool
+from policies.snapshot import JobState, Snapshot
+
+
+def lost_s(snapshot: Snapshot) -> F64:
+    """Seconds of work a running job would repeat, and spend restarting, if stopped now."""
+    jobs = snapshot.jobs
+    saved_s = np.fmax(jobs.started_s, jobs.checkpoint_s)
+    lost: F64 = np.nan_to_num(snapshot.now_s - saved_s, nan=0.0).clip(min=0.0)
+    return lost + jobs.restart_cost_s
+
+
+def _borrowing(snapshot: Snapshot) -> Bool:
+    """Jobs that hold GPUs outside their own partition."""
+    held = snapshot.placements
+    job = held.job_of_piece()
+    away = snapshot.nodes.partition[held.node] != snapshot.jobs.partition[job]
+    borrowing = np.zeros(len(snapshot.jobs), np.bool_)
+    borrowing[job[away]] = True
+    return borrowing
+
+
+class Victims:
+    """`threshold` is the number that a claimant's must be below; see `orderings`.
+
+    It is the lower of a job's number now and its number once stopped, so that a stopped job can not
+    turn round and stop its claimant.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, threshold: F64, *, min_run_s: float, by_rank: bool
+    ) -> None:
+        jobs, held = snapshot.jobs, snapshot.placements
+        guaranteed_s = np.maximum(jobs.min_run_s, min_run_s)
+        old_enough = ~(snapshot.now_s - jobs.started_s < guaranteed_s)
+        self.stoppable: Bool = (jobs.state == JobState.RUNNING) & jobs.preemptible & old_enough
+        self.cost_gpu_s: F64 = lost_s(snapshot) * held_gpus(snapshot)
+        self.threshold = threshold
+        if not by_rank:
+            self.threshold = np.full(len(jobs), -np.inf)
+            self.stoppable &= _borrowing(snapshot)
+        self.partition = jobs.partition
+        order = np.argsort(held.node, kind="stable")
+        self.node: I64 = held.node[order].astype(np.int64)
+        self.job: I64 = held.job_of_piece()[order]
+        self.gpus: I64 = np.bitwise_count(held.gpus[order]).astype(np.int64)
+        self._cpus = held.cpus[order]
+        self._mem_mib = held.mem_mib[order]
+        self._mask = held.gpus[order]
+        self._first_of_node = np.searchsorted(self.node, np.arange(len(snapshot.nodes) + 1))
+        self._on_node: dict[int, list[Victim]] = {}
+
+    def open_to(self, key: float, partition: int) -> Bool:
+        """Jobs that a claimant of that number may stop on the nodes of its own `partition`."""
+        outranked_or_guest: Bool = (self.threshold > key) | (self.partition != partition)
+        return self.stoppable & outranked_or_guest
+
+    def on_node(self, node: int) -> list[Victim]:
+        """Everything stoppable on a node, whoever may stop it."""
+        found = self._on_node.get(node)
+        if found is None:
+            pieces = slice(self._first_of_node[node], self._first_of_node[node + 1])
+            rows = self.job[pieces]
+            found = self._on_node[node] = [
+                Victim(*facts)
+                for facts in zip(
+                    self.cost_gpu_s[rows].tolist(),
+                    self.gpus[pieces].tolist(),
+                    self._cpus[pieces].tolist(),
+                    self._mem_mib[pieces].tolist(),
+                    rows.tolist(),
+                    self._mask[pieces].tolist(),
+                    strict=True,
+                )
+                if self.stoppable[facts[4]]
+            ]
+        return found
+
+    def stop(self, row: int) -> None:
+        self.stoppable[row] = False
+
+    def in_group(self, nodes: Bool, open_jobs: Bool) -> list[Victim]:
+        """Jobs of `open_jobs` as seen from a group of nodes, the least cost per GPU first."""
+        inside = nodes[self.node] & open_jobs[self.job]
+        job = self.job[inside]
+        if not len(job):
+            return []
+        rows, at = np.unique(job, return_inverse=True)
+        gpus = np.bincount(at, self.gpus[inside])
+        order = np.lexsort((rows, self.cost_gpu_s[rows] / gpus))
+        return [
+            Victim(*facts)
+            for facts in zip(
+                self.cost_gpu_s[rows][order].tolist(),
+                gpus[order].astype(int).tolist(),
+                np.bincount(at, self._cpus[inside])[order].astype(int).tolist(),
+                np.bincount(at, self._mem_mib[inside])[order].astype(int).tolist(),
+                rows[order].tolist(),
+                strict=True,
+            )
+        ]

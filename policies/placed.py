@@ -1,0 +1,85 @@
+"""The pieces of a plan as columns of row numbers, for checks over all of them at once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from policies.columns import I64, U64
+from policies.plan import Piece, Placing, Plan
+from policies.snapshot import Snapshot
+
+
+def rows_of(ids: I64, wanted: Iterable[int]) -> I64:
+    """Row numbers of database ids, -1 for the unknown."""
+    sought = np.fromiter(wanted, np.int64)
+    if not len(ids):
+        return np.full(len(sought), -1, np.int64)
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids, sought, sorter=order).clip(max=len(ids) - 1)
+    rows = order[at]
+    return np.where(ids[rows] == sought, rows, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One row per piece of every Start, Move and Resize."""
+
+    job: I64
+    node: I64
+    gpus: U64
+    cpus: I64
+    mem_mib: I64
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, plan: Plan) -> "Placed":
+        acts: list[Placing] = [*plan.starts, *plan.moves, *plan.resizes]
+        pieces: list[Piece] = [piece for act in acts for piece in act.pieces]
+        per_act = np.fromiter((len(act.pieces) for act in acts), np.int64, len(acts))
+        return cls(
+            job=np.repeat(rows_of(snapshot.jobs.id, (act.job for act in acts)), per_act),
+            node=rows_of(snapshot.nodes.id, (piece.node for piece in pieces)),
+            gpus=np.array([piece.gpus for piece in pieces], np.uint64),
+            cpus=np.array([piece.cpus for piece in pieces], np.int64),
+            mem_mib=np.array([piece.mem_mib for piece in pieces], np.int64),
+        )
+
+    @classmethod
+    def held(cls, snapshot: Snapshot) -> "Placed":
+        """What the snapshot says jobs hold now."""
+        held = snapshot.placements
+        return cls(
+            job=held.job_of_piece(),
+            node=held.node.astype(np.int64),
+            gpus=held.gpus,
+            cpus=held.cpus.astype(np.int64),
+            mem_mib=held.mem_mib,
+        )
+
+    def only(self, where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> "Placed":
+        return Placed(
+            self.job[where],
+            self.node[where],
+            self.gpus[where],
+            self.cpus[where],
+            self.mem_mib[where],
+        )
+
+    def counts(self) -> I64:
+        return np.bitwise_count(self.gpus).astype(np.int64)
+
+    def per_job(self, jobs: int) -> I64:
+        """GPUs per job row."""
+        return np.bincount(self.job, self.counts(), minlength=jobs).astype(np.int64)
+
+    def per_tenant_and_type(self, snapshot: Snapshot) -> I64:
+        shape = snapshot.tenants.used_by_type.shape
+        cell = snapshot.jobs.tenant[self.job] * shape[1] + snapshot.nodes.gpu_type[self.node]
+        flat = np.bincount(cell, self.counts(), minlength=shape[0] * shape[1])
+        return flat.reshape(shape).astype(np.int64)
+
+    def union_per_node(self, nodes: int) -> U64:
+        """All GPUs named on every node."""
+        union = np.zeros(nodes, np.uint64)
+        np.bitwise_or.at(union, self.node, self.gpus)
+        return union

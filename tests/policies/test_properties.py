@@ -1,0 +1,93 @@
+"""Every policy, on generated worlds: safe, complete, repeatable, and as busy as it promises."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from policies.invariants import check_plan
+from policies.ledger import Ledger
+from policies.plan import Plan
+from policies.placement import pack
+from policies.reach import shapes_of
+from policies.reasons import Reason
+from policies.registry import build, policy_names
+from policies.snapshot import Blocked, JobState, Snapshot
+from tests.policies.worlds import World, worlds
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in policy_names()),
+    ("fifo", {"strict": False, "preempt": True, "placement": "spread"}),
+    ("fifo", {"strict": True, "preempt": True, "placement": "consolidate"}),
+    ("priority", {"preempt": True, "placement": "buddy", "min_run_s": 0}),
+    ("ftf", {"preempt": True, "min_run_s": 0}),
+    ("fair-share", {"preempt": True, "min_run_s": 0}),
+    ("edf", {"placement": "consolidate"}),
+    ("srtf", {"max_preemptions": 1, "placement": "consolidate"}),
+    ("fifo-backfill", {"placement": "buddy"}),
+]
+every_policy = pytest.mark.parametrize(
+    ("name", "parameters"), VARIANTS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(VARIANTS)]
+)
+many = settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), database=None
+)
+
+
+@every_policy
+@many
+@given(world=worlds())
+def test_plan_is_safe_repeatable_and_as_busy_as_promised(
+    name: str, parameters: dict[str, Any], world: World
+) -> None:
+    snapshot = world.snapshot()
+    policy = build(name, parameters)
+    plan = policy.plan(snapshot)
+
+    assert check_plan(snapshot, plan) == []
+    assert policy.plan(snapshot).canonical() == plan.canonical()
+    assert_busy(world, plan, conserving=policy.work_conserving)
+    if parameters.get("placement") != "buddy":
+        assert_head_starts(world, plan)
+
+
+def assert_busy(world: World, plan: Plan, *, conserving: bool) -> None:
+    """Claims set free GPUs aside for whom they stop work; without any, nothing startable waits."""
+    claimed = (plan.waits.reason == Reason.PREEMPTED_WORK).any()
+    if conserving and not claimed:
+        assert startable_after(world, plan) == set()
+
+
+def assert_head_starts(world: World, plan: Plan) -> None:
+    """Whatever a policy promises: who ranks first and fits, starts."""
+    waits = [wait for wait in plan.iter_waits() if wait.ahead == 0 and wait.reason > Reason.HELD]
+    assert startable_after(world, Plan()).isdisjoint(wait.job for wait in waits)
+
+
+@many
+@given(world=worlds())
+def test_a_stored_snapshot_gives_the_same_plan(world: World) -> None:
+    snapshot = world.snapshot()
+    again = Snapshot.from_bytes(snapshot.to_bytes())
+    assert again.canonical() == snapshot.canonical()
+    for name in policy_names():
+        policy = build(name, {})
+        assert policy.plan(again).diff(policy.plan(snapshot)) == []
+
+
+def startable_after(world: World, plan: Plan) -> set[int]:
+    """Ids of queued jobs that would fit at home on what a plan leaves free."""
+    snapshot = world.with_starts(plan).snapshot()
+    jobs = snapshot.jobs
+    rows = np.flatnonzero((jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO))
+    shapes, index = shapes_of(snapshot, rows)
+    found = set()
+    for row, shape in zip(rows.tolist(), index, strict=True):
+        ledger = Ledger(snapshot, pack)
+        ask = ledger.ask(shapes[shape], like_job=row)
+        tenant = int(jobs.tenant[row])
+        types = ledger.types_within_quota(tenant, ask)
+        if snapshot.tenants.energy_left_j[tenant] > 0 and ledger.try_place(ask, tenant, types):
+            found.add(int(jobs.id[row]))
+    return found
