@@ -5,6 +5,7 @@ Locks are always taken in the order jobs, nodes, tenants, quotas, each by ascend
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
@@ -57,7 +58,12 @@ def attempts_end(
     attempt_ids: Iterable[int], *, state: Attempt.State, reason: str, now: datetime
 ) -> list[int]:
     """End those attempts that live and free what they hold; return the ids that ended."""
-    values = {"attempts": list(attempt_ids), "state": str(state), "reason": reason, "now": now}
+    values: dict[str, Any] = {
+        "attempts": list(attempt_ids),
+        "state": str(state),
+        "reason": reason,
+        "now": now,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, values)
         cursor.execute(_END, values)

@@ -47,7 +47,9 @@ def explain(job: Job) -> Explanation:
         return Explanation(job.state, "not_considered", "The next round will consider it.")
     if latest.plan is None:
         text = f"The last round failed, so nothing starts: {latest.error or 'its plan is gone'}"
-        return Explanation(job.state, "round_failed", text, None, None, latest.pk, latest.started_at)
+        return Explanation(
+            job.state, "round_failed", text, None, None, latest.pk, latest.started_at
+        )
     wait = Plan.from_bytes(bytes(latest.plan)).wait_of(job.pk)
     if wait is None:
         text = "The last round did not consider it; the next one will."

@@ -10,13 +10,13 @@ State says where a job is; `reason` says why. A move is a conditional UPDATE tha
 that is no longer in an expected state is not moved, and the caller sees that from what comes back.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from psycopg.types.json import Jsonb
 
 from jobs.dependencies import settle
 from jobs.models import Job
@@ -31,9 +31,7 @@ MOVES: Mapping[State, frozenset[State]] = {
     State.RUNNING: frozenset(
         {State.PREEMPTING, State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}
     ),
-    State.PREEMPTING: frozenset(
-        {State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}
-    ),
+    State.PREEMPTING: frozenset({State.QUEUED, State.SUCCEEDED, State.FAILED, State.CANCELLED}),
     State.SUCCEEDED: frozenset(),
     State.FAILED: frozenset(),
     State.CANCELLED: frozenset(),
@@ -60,7 +58,7 @@ WITH before AS (
     RETURNING job.id, job.tenant_id, before.state AS from_state
 )
 INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
-SELECT tenant_id, id, %(now)s, from_state, %(to)s, %(reason)s, %(detail)s FROM moved ORDER BY id
+SELECT tenant_id, id, %(now)s, from_state, %(to)s, %(reason)s, %(detail)s::jsonb FROM moved ORDER BY id
 RETURNING job_id
 """
 
@@ -100,7 +98,7 @@ def advance(
                 "reason": reason,
                 "now": now,
                 "terminal": to in TERMINAL,
-                "detail": Jsonb(dict(detail or {})),
+                "detail": json.dumps(dict(detail or {})),
             },
         )
         moved = [row[0] for row in cursor.fetchall()]

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 
@@ -38,10 +39,10 @@ def secret(name: str, *, production: bool) -> str:
 
 
 def database(url: str, scope: str) -> Mapping[str, Any]:
-    """Django's database settings for a libpq URL; `scope` is what row-level security starts with."""
+    """Django's settings for a libpq URL; `scope` is what row-level security starts with."""
     try:
         parts = conninfo_to_dict(url)
-    except Exception as error:
+    except ProgrammingError as error:
         raise ImproperlyConfigured(f"DATABASE_URL is not a Postgres URL: {error}") from None
     known = {"dbname", "user", "password", "host", "port"}
     options = {key: value for key, value in parts.items() if key not in known}

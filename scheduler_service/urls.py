@@ -2,10 +2,10 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularRedocView, SpectacularSwaggerView
 
-from scheduler_service import health
-from scheduler_service.schema import SchemaView
+from scheduler_service.health import healthz, readyz
+from scheduler_service.metrics import metrics
+from scheduler_service.schema import RedocView, SchemaView, SwaggerView
 
 handler400 = "rest.problems.handler400"
 handler403 = "rest.problems.handler403"
@@ -21,10 +21,10 @@ api = [
 
 urlpatterns = [
     path("api/v1/", include(api)),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="schema"), name="swagger"),
-    path("redoc/", SpectacularRedocView.as_view(url_name="schema"), name="redoc"),
+    path("docs/", SwaggerView.as_view(url_name="schema"), name="swagger"),
+    path("redoc/", RedocView.as_view(url_name="schema"), name="redoc"),
     path("admin/", admin.site.urls),
-    path("healthz", health.healthz),
-    path("readyz", health.readyz),
-    path("metrics", health.metrics),
+    path("healthz", healthz),
+    path("readyz", readyz),
+    path("metrics", metrics),
 ]

@@ -103,9 +103,7 @@ def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> 
     return applied
 
 
-def _start(
-    starts: Sequence[Start], *, cluster_id: int, round_id: int, now: datetime
-) -> list[int]:
+def _start(starts: Sequence[Start], *, cluster_id: int, round_id: int, now: datetime) -> list[int]:
     wanted = [entry.job for entry in starts]
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_JOBS, [wanted, cluster_id])
@@ -174,7 +172,10 @@ def _hold(
     with connection.cursor() as cursor:
         cursor.execute(
             _HOLD,
-            {"now": now, **{name: list(column) for name, column in zip(names, columns, strict=True)}},
+            {
+                "now": now,
+                **{name: list(column) for name, column in zip(names, columns, strict=True)},
+            },
         )
         got = Counter(row[0] for row in cursor.fetchall())
         whole = {entry.job for entry in starts if got[attempt_of[entry.job]] == _gpus(entry)}
@@ -206,13 +207,11 @@ def _preempt(preempts: Sequence[Preempt], now: datetime) -> list[int]:
         detail={"for": {str(entry.job): entry.for_job for entry in preempts}},
     )
     attempts = Attempt.objects.filter(pk__in=live_attempts(stopping))
-    unfetched = list(attempts.filter(state=Attempt.State.OFFERED).values_list("pk", "job_id"))
-    ended = attempts_end(
-        [pk for pk, _ in unfetched], state=Attempt.State.ENDED, reason="preempted", now=now
-    )
-    attempts.update(state=Attempt.State.STOPPING)
+    unfetched = dict(attempts.filter(state=Attempt.State.OFFERED).values_list("pk", "job_id"))
+    attempts.exclude(pk__in=unfetched).update(state=Attempt.State.STOPPING)
+    attempts_end(unfetched, state=Attempt.State.ENDED, reason="preempted", now=now)
     advance(
-        [job for pk, job in unfetched if pk in set(ended)],
+        unfetched.values(),
         sources=[State.PREEMPTING],
         to=State.QUEUED,
         reason="preempted",

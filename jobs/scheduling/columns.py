@@ -1,4 +1,4 @@
-"""Reads a query straight into numpy columns, because rows as Python objects cost most of a round."""
+"""Reads a query straight into numpy columns: rows as Python objects cost most of a round."""
 
 from typing import Any
 
@@ -17,9 +17,10 @@ def read(query: str, **columns: str) -> npt.NDArray[Any]:
     `columns` maps each name, in the query's order, to "i8" or "f8". Fixed widths make every row
     the same size, so the whole answer is decoded by one view.
     """
-    with connection.cursor() as cursor, cursor.cursor.copy(
-        f"COPY ({query}) TO STDOUT (FORMAT BINARY)"
-    ) as copy:
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT BINARY)") as copy,
+    ):
         raw = b"".join(copy)
     fields: list[tuple[str, str]] = [("_fields", ">i2")]
     for name, kind in columns.items():

@@ -76,9 +76,7 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
 
 
 def _read_tenants() -> Rows:
-    return read(
-        queries.TENANTS, id="i8", weight="f8", quota="i8", used="i8", energy_left_j="f8"
-    )
+    return read(queries.TENANTS, id="i8", weight="f8", quota="i8", used="i8", energy_left_j="f8")
 
 
 def _read_nodes(cluster_id: int) -> Rows:

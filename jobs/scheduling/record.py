@@ -1,4 +1,4 @@
-"""Stores a round: what was seen, what was planned, what became of it, and how long each step took."""
+"""Stores a round: what was seen and planned, what became of it, and how long each step took."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,17 +7,24 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from django.db import transaction
+from django.db import connection, transaction
 
 from clusters.models import Cluster
-from jobs.models import Decision, Round
+from jobs.models import Round
 from jobs.scheduling.apply import Applied
 from policies.encoding import stored_digest
 from policies.plan import Plan, Wait
+from policies.reasons import Evidence
 from policies.snapshot import JobState, Snapshot
 
-# (job, action, reason, evidence, carried out)
-_Row = tuple[int, str, str, dict[str, Any], bool]
+# (job, action, reason, evidence as JSON, carried out)
+_Row = tuple[int, str, str, str, bool]
+
+_INSERT = """
+INSERT INTO jobs_decision (round_id, tenant_id, job_id, action, reason, evidence, applied)
+SELECT * FROM unnest(
+    %s::int8[], %s::int8[], %s::int8[], %s::text[], %s::text[], %s::jsonb[], %s::bool[])
+"""
 
 
 @dataclass
@@ -69,7 +76,8 @@ def applied(entry: Round, planned: Planned, applied: Applied) -> Round:
     entry.started = len(applied.started)
     entry.preempted = len(applied.preempted)
     entry.stale = len(applied.stale)
-    decisions = _decisions(planned.plan, applied, changed_waits(planned.plan, last_plan(entry)))
+    waits = changed_waits(planned.plan, last_plan(entry))
+    decisions = list(_decisions(planned.plan, applied, waits))
     tenant_of = _tenants(planned.snapshot)
     with transaction.atomic():
         entry.save(
@@ -77,22 +85,15 @@ def applied(entry: Round, planned: Planned, applied: Applied) -> Round:
                 "started", "preempted", "stale", "apply_ms", "shadow_ms", "shadow_difference",
             ]
         )  # fmt: skip
-        Decision.objects.bulk_create(
-            (
-                Decision(
-                    round=entry,
-                    tenant_id=tenant_of[job],
-                    job_id=job,
-                    action=action,
-                    reason=reason,
-                    evidence=evidence,
-                    applied=carried_out,
-                )
-                for job, action, reason, evidence, carried_out in decisions
-            ),
-            batch_size=1000,
-        )
+        if decisions:
+            _insert_decisions([(entry.pk, tenant_of[row[0]], *row) for row in decisions])
     return entry
+
+
+def _insert_decisions(rows: list[tuple[Any, ...]]) -> None:
+    """One statement however many: a new policy may give ten thousand jobs another reason."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INSERT, [list(column) for column in zip(*rows, strict=True)])
 
 
 def last_plan(entry: Round) -> Plan | None:
@@ -120,19 +121,22 @@ def changed_waits(plan: Plan, before: Plan | None) -> list[Wait]:
 def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row]:
     stale = set(applied.stale)
     for start in plan.starts:
-        yield _acted(start.job, "start", stale, {"pieces": msgspec.to_builtins(start.pieces)})
+        yield _acted(start.job, "start", stale, {"pieces": start.pieces})
     for preempt in plan.preempts:
         facts = {"for_job": preempt.for_job, "lost_gpu_s": preempt.lost_gpu_s}
         yield _acted(preempt.job, "preempt", stale, facts)
     for clock in plan.clocks:
         yield _acted(clock.job, "set_clock", stale, {"clock_mhz": clock.clock_mhz})
     for wait in waits:
-        evidence = msgspec.to_builtins(wait.evidence)
-        yield wait.job, "wait", wait.reason.name.lower(), evidence, True
+        yield wait.job, "wait", wait.reason.name.lower(), _json(wait.evidence), True
 
 
 def _acted(job: int, action: str, stale: set[int], evidence: dict[str, Any]) -> _Row:
-    return job, action, "stale" if job in stale else "planned", evidence, job not in stale
+    return job, action, "stale" if job in stale else "planned", _json(evidence), job not in stale
+
+
+def _json(evidence: Evidence | dict[str, Any]) -> str:
+    return msgspec.json.encode(evidence).decode()
 
 
 def _tenants(snapshot: Snapshot) -> dict[int, int]:

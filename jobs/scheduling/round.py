@@ -52,7 +52,7 @@ def load_and_plan(cluster: Cluster, *, now: datetime) -> Planned:
         planned.plan_ms = clock.lap_ms()
         refuse_unappliable(plan)
         if violations := check_plan(snapshot, plan):
-            raise PlanRefused("; ".join(map(str, violations[:10])))  # noqa: TRY301
+            raise PlanRefused("; ".join(map(str, violations[:10])))
         planned.plan, planned.check_ms = plan, clock.lap_ms()
     except Exception as error:  # noqa: BLE001  # whatever a policy does wrong, the round says so
         planned.error = f"{type(error).__name__}: {error}"

@@ -3,7 +3,6 @@
 from typing import Any
 
 from jobs.models import Round
-from jobs.scheduling.stopwatch import Stopwatch
 from policies import registry
 from policies.invariants import check_plan
 from policies.plan import Plan

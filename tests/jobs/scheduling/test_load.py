@@ -114,7 +114,10 @@ def test_a_placed_job_is_running_and_holds_its_gpus() -> None:
     assert sorted(held) == [2, 4]
     assert snapshot.placements.cpus.sum() == 12
     assert sum(int(mask).bit_count() for mask in snapshot.nodes.free_gpus) == 2
-    assert (snapshot.tenants.quota_gpus.tolist(), snapshot.tenants.used_gpus.tolist()) == ([10], [6])
+    assert (snapshot.tenants.quota_gpus.tolist(), snapshot.tenants.used_gpus.tolist()) == (
+        [10],
+        [6],
+    )
     assert job.pk == snapshot.jobs.id[0]
 
 

@@ -1,13 +1,13 @@
 """A round places jobs, says why others wait, and changes nothing when its plan is bad."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from clusters.models import Gpu, GpuQuota, Node
+from clusters.models import Cluster, Gpu, GpuQuota, Node
 from jobs.explain import explain
 from jobs.models import Allocation, Attempt, Decision, Job, JobEvent, Round
-from jobs.scheduling import round as round_module
+from jobs.scheduling.load import load_snapshot
 from jobs.scheduling.lock import cluster_lock
 from jobs.scheduling.replay import NotReplayable, replay
 from jobs.scheduling.retention import forget_rounds
@@ -55,7 +55,11 @@ def test_a_job_that_fits_is_placed() -> None:
     assert (node.cpus_used, node.memory_used_mib) == (6, 3000)
     assert Tenant.objects.get(pk=tenant.pk).gpus_in_use == 3
     event = JobEvent.objects.get(job=job)
-    assert (event.from_state, event.to_state, event.detail) == ("queued", "placed", {"round": entry.pk})
+    assert (event.from_state, event.to_state, event.detail) == (
+        "queued",
+        "placed",
+        {"round": entry.pk},
+    )
     decision = Decision.objects.get(job=job)
     assert (decision.action, decision.applied, decision.round_id) == ("start", True, entry.pk)
 
@@ -153,15 +157,14 @@ def test_entries_the_world_no_longer_allows_are_stale(monkeypatch: pytest.Monkey
     nodes = make_nodes(cluster, make_gpu_type(), 4, gpus=1)
     jobs = make_jobs(cluster, tenant, 4)
 
-    def meanwhile(*args: object, **kwargs: object) -> Snapshot:
-        snapshot = load(*args, **kwargs)
+    def meanwhile(cluster: Cluster, *, now: datetime, seed: int) -> Snapshot:
+        snapshot = load_snapshot(cluster, now=now, seed=seed)
         Node.objects.filter(pk=nodes[0].pk).update(state="draining")
         Gpu.objects.filter(node=nodes[1]).update(healthy=False)
         Job.objects.filter(pk=jobs[2].pk).update(held=True)
         return snapshot
 
-    load = round_module.load_snapshot
-    monkeypatch.setattr(round_module, "load_snapshot", meanwhile)
+    monkeypatch.setattr("jobs.scheduling.round.load_snapshot", meanwhile)
     entry = run_round(cluster.pk, now=NOW)
 
     assert entry is not None
@@ -183,7 +186,7 @@ def test_a_plan_that_breaks_an_invariant_is_refused_whole(monkeypatch: pytest.Mo
             piece = (Piece(node.pk, 0b1, 1, 1024),)
             return Plan(starts=(Start(one.pk, piece), Start(two.pk, piece)))
 
-    monkeypatch.setattr(round_module.registry, "build", lambda name, parameters: Doubles())
+    monkeypatch.setattr("policies.registry.build", lambda name, parameters: Doubles())
     entry = run_round(cluster.pk, now=NOW)
 
     assert entry is not None
@@ -201,7 +204,7 @@ def test_a_policy_that_crashes_fails_its_round_only(monkeypatch: pytest.MonkeyPa
         def plan(self, snapshot: Snapshot) -> Plan:
             raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(round_module.registry, "build", lambda name, parameters: Crashes())
+    monkeypatch.setattr("policies.registry.build", lambda name, parameters: Crashes())
     entry = run_round(cluster.pk, now=NOW)
 
     assert entry is not None
@@ -222,7 +225,9 @@ def test_a_stored_round_replays_to_the_same_plan() -> None:
 
     assert replay(Round.objects.get(pk=entry.pk)).identical
 
-    Round.objects.filter(pk=entry.pk).update(policy="fair-share", parameters={"placement": "spread"})
+    Round.objects.filter(pk=entry.pk).update(
+        policy="fair-share", parameters={"placement": "spread"}
+    )
     other = replay(Round.objects.get(pk=entry.pk))
     assert not other.identical
     assert any("start on node" in line for line in other.differences)

@@ -59,7 +59,9 @@ def make_nodes(
     return nodes
 
 
-def make_jobs(cluster: Cluster, tenants: Tenant | Sequence[Tenant], count: int, **fields: Any) -> list[Job]:
+def make_jobs(
+    cluster: Cluster, tenants: Tenant | Sequence[Tenant], count: int, **fields: Any
+) -> list[Job]:
     owners = [tenants] if isinstance(tenants, Tenant) else tenants
     values = {"argv": ["true"], "submitted_at": NOW, "min_gpus": 1, "max_gpus": 1, **fields}
     return Job.objects.bulk_create(
