@@ -26,8 +26,8 @@ IDLE_S = 1.0
 CHUNK_BYTES = 1024 * 1024
 
 
-class Stopped(Exception):  # noqa: N818 - not an error: somebody asked us to stop
-    """A stop signal arrived while something was being started."""
+class Stopped(Exception):
+    """Not an error: somebody asked us to stop while something was being started."""
 
 
 def backoff_s(deaths: int) -> float:
