@@ -67,7 +67,7 @@ def decode_answer(kind: type[Message], body: bytes) -> Message:
     return _read(kind, body, lenient=True)
 
 
-def encode(message: Any) -> bytes:  # noqa: ANN401
+def encode(message: Any) -> bytes:
     return json.dumps(_plain(message), separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -92,7 +92,7 @@ def _no_constant(name: str) -> float:
     raise WireError("", f"{name} is not a number here")
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple):
@@ -103,7 +103,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
 
 
 @cache
-def _reader(hint: Any, lenient: bool) -> Reader:  # noqa: ANN401
+def _reader(hint: Any, lenient: bool) -> Reader:
     if get_origin(hint) is Annotated:
         inner, bound = get_args(hint)[:2]
         return _bounded(inner, bound, lenient)
@@ -117,7 +117,7 @@ def _reader(hint: Any, lenient: bool) -> Reader:  # noqa: ANN401
     return _fields(hint, lenient)
 
 
-def _bounded(inner: Any, bound: Any, lenient: bool) -> Reader:  # noqa: ANN401
+def _bounded(inner: Any, bound: Any, lenient: bool) -> Reader:
     match bound:
         case Range():
             return _number(inner, bound)
@@ -136,7 +136,7 @@ def _optional(inner: Reader) -> Reader:
     return lambda value, at: None if value is None else inner(value, at)
 
 
-def _boolean(value: Any, at: str) -> bool:  # noqa: ANN401
+def _boolean(value: Any, at: str) -> bool:
     if not isinstance(value, bool):
         raise WireError(at, "expected true or false")
     return value
@@ -145,7 +145,7 @@ def _boolean(value: Any, at: str) -> bool:  # noqa: ANN401
 def _choice(kind: type[StrEnum]) -> Reader:
     known = {member.value: member for member in kind}
 
-    def read(value: Any, at: str) -> StrEnum:  # noqa: ANN401
+    def read(value: Any, at: str) -> StrEnum:
         if not isinstance(value, str) or value not in known:
             raise WireError(at, f"expected one of {', '.join(known)}")
         return known[value]
@@ -156,7 +156,7 @@ def _choice(kind: type[StrEnum]) -> Reader:
 def _number(kind: type, bound: Range) -> Reader:
     accepted = (int,) if kind is int else (int, float)
 
-    def read(value: Any, at: str) -> Any:  # noqa: ANN401
+    def read(value: Any, at: str) -> Any:
         if isinstance(value, bool) or not isinstance(value, accepted):
             raise WireError(at, "expected a whole number" if kind is int else "expected a number")
         if not math.isfinite(value) or not bound.low <= value <= bound.high:
@@ -169,7 +169,7 @@ def _number(kind: type, bound: Range) -> Reader:
 def _text(bound: Text) -> Reader:
     pattern = re.compile(bound.pattern) if bound.pattern else None
 
-    def read(value: Any, at: str) -> str:  # noqa: ANN401
+    def read(value: Any, at: str) -> str:
         if not isinstance(value, str):
             raise WireError(at, "expected text")
         if len(value) > bound.longest:
@@ -191,7 +191,7 @@ def _encodable(value: str) -> bool:
 def _bytes(bound: Bytes) -> Reader:
     longest = 4 * math.ceil(bound.longest / 3)
 
-    def read(value: Any, at: str) -> bytes:  # noqa: ANN401
+    def read(value: Any, at: str) -> bytes:
         if not isinstance(value, str) or len(value) > longest:
             raise WireError(at, f"expected base64 of at most {bound.longest} bytes")
         try:
@@ -205,7 +205,7 @@ def _bytes(bound: Bytes) -> Reader:
 def _pairs(bound: Pairs) -> Reader:
     key, text = _text(bound.key), _text(bound.value)
 
-    def read(value: Any, at: str) -> dict[str, str]:  # noqa: ANN401
+    def read(value: Any, at: str) -> dict[str, str]:
         if not isinstance(value, dict) or len(value) > bound.most:
             raise WireError(at, f"expected an object of at most {bound.most} names")
         return {key(k, at): text(v, f"{at}/{k}") for k, v in value.items()}
@@ -214,7 +214,7 @@ def _pairs(bound: Pairs) -> Reader:
 
 
 def _items(item: Reader, bound: Items) -> Reader:
-    def read(value: Any, at: str) -> tuple[Any, ...]:  # noqa: ANN401
+    def read(value: Any, at: str) -> tuple[Any, ...]:
         if not isinstance(value, list) or not bound.fewest <= len(value) <= bound.most:
             raise WireError(at, f"expected a list of {bound.fewest} to {bound.most}")
         return tuple([item(each, f"{at}/{index}") for index, each in enumerate(value)])
@@ -229,7 +229,7 @@ def _fields(kind: type[Any], lenient: bool) -> Reader:
         f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING
     )
 
-    def read(value: Any, at: str) -> Any:  # noqa: ANN401
+    def read(value: Any, at: str) -> Any:
         if not isinstance(value, dict):
             raise WireError(at, "expected an object")
         if missing := required - value.keys():

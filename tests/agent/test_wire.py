@@ -42,7 +42,7 @@ def test_a_message_comes_back_as_it_was_sent(message: object) -> None:
     assert decode(type(message), encode(message)) == message
 
 
-def changed(message: object, pointer: str, value: Any) -> bytes:  # noqa: ANN401
+def changed(message: object, pointer: str, value: Any) -> bytes:
     """The message's JSON with one place set to another value."""
     document = json.loads(encode(message))
     *way, last = pointer.strip("/").split("/")
@@ -99,7 +99,7 @@ REFUSED = [
 def test_a_fault_is_refused_and_its_place_named(
     message: object,
     place: str,
-    value: Any,  # noqa: ANN401
+    value: Any,
     pointer: str,
 ) -> None:
     with pytest.raises(WireError) as refusal:

@@ -1,0 +1,261 @@
+"""The agent at work: one thread for processes and GPUs, and conversations that never hold it up."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from agent.backoff import Backoff
+from agent.link import (
+    FencedError,
+    Link,
+    NotAdmittedError,
+    RefusedError,
+    StaleAttemptsError,
+    UnavailableError,
+)
+from agent.node import Node
+from agent.wire import Desired, Logs, Registered, Telemetry
+
+log = logging.getLogger("fairwatt.agent")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+TICK_S = 0.2
+LOGS_S = 1.0
+SAMPLES_PER_UPLOAD = 5
+LONGEST_UPLOAD_S = 10.0
+LAST_SYNC_S = 5.0
+
+
+class EndRequestedError(Exception):
+    """A signal has asked the agent to end."""
+
+    def __init__(self, *, stop_attempts: bool) -> None:
+        super().__init__("told to end")
+        self.stop_attempts = stop_attempts
+
+
+@dataclass(slots=True)
+class Pace:
+    """Set by the service, and changed by its answers."""
+
+    next_sync_s: float
+    hold_s: float
+    sample_interval_s: float
+
+
+class Agency:
+    def __init__(self, node: Node, link: Link) -> None:
+        self._node, self._link = node, link
+        self._hands = ThreadPoolExecutor(1, "hands")
+        self._news = asyncio.Event()
+        self._registered = asyncio.Event()
+        self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pace = Pace(next_sync_s=1.0, hold_s=0.0, sample_interval_s=1.0)
+        self._epoch = 0
+
+    async def work(self) -> None:
+        """Until told to end, fenced or turned away; the attempts' fate is the exception's."""
+        self._listen()
+        await self._by_hand(self._node.supervisor.adopt)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._wait_for_signal())
+                tasks.create_task(self._ticking())
+                tasks.create_task(self._sampling())
+                tasks.create_task(self._conversing())
+                tasks.create_task(self._uploading_telemetry())
+                tasks.create_task(self._uploading_logs())
+        except BaseExceptionGroup as troubles:
+            raise troubles.exceptions[0] from None
+
+    async def stop_attempts(self, why: str, grace_s: float | None) -> None:
+        """End all attempts and wait for it."""
+        supervisor = self._node.supervisor
+        await self._by_hand(supervisor.stop_all, why, grace_s)
+        while supervisor.runs:
+            await self._by_hand(supervisor.tick)
+            await asyncio.sleep(TICK_S / 4)
+
+    async def last_sync(self) -> None:
+        """Tell the service how the attempts ended, if it listens."""
+        try:
+            async with asyncio.timeout(LAST_SYNC_S):
+                await self._link.sync(await self._by_hand(self._node.sync, self._epoch, 0.0))
+        except (
+            TimeoutError,
+            UnavailableError,
+            RefusedError,
+            StaleAttemptsError,
+            FencedError,
+        ) as error:
+            log.warning("the last report was not taken: %s", error)
+
+    async def close(self) -> None:
+        await self._link.close()
+        self._hands.shutdown()
+
+    def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number, stop in ((signal.SIGTERM, False), (signal.SIGINT, True)):
+            loop.add_signal_handler(number, self._tell, stop)
+
+    def _tell(self, stop_attempts: bool) -> None:
+        if not self._told.done():
+            self._told.set_exception(EndRequestedError(stop_attempts=stop_attempts))
+
+    async def _wait_for_signal(self) -> None:
+        await self._told
+
+    async def _by_hand(
+        self,
+        act: Callable[Arguments, Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._hands, lambda: act(*args, **kwargs))
+
+    async def _ticking(self) -> None:
+        while True:
+            if await self._by_hand(self._node.tick):
+                self._news.set()
+            await asyncio.sleep(TICK_S)
+
+    async def _sampling(self) -> None:
+        while True:
+            await self._by_hand(self._node.sampler.sample)
+            await asyncio.sleep(self._pace.sample_interval_s)
+
+    async def _conversing(self) -> None:
+        registered = await self._register()
+        self._epoch = registered.epoch
+        self._pace = Pace(registered.next_sync_s, registered.hold_s, registered.sample_interval_s)
+        self._registered.set()
+        backoff = Backoff()
+        while True:
+            try:
+                await self._sync_once()
+            except StaleAttemptsError as trouble:
+                await self._by_hand(self._node.supervisor.fence, trouble.stale)
+            except (UnavailableError, RefusedError) as trouble:
+                await self._bear(trouble, backoff)
+            else:
+                backoff.reset()
+                await self._until_news(self._pace.next_sync_s)
+
+    async def _register(self) -> Registered:
+        backoff = Backoff()
+        while True:
+            try:
+                message = self._node.register(self._link.token)
+                registered = await self._link.register(message)
+            except NotAdmittedError:
+                if self._link.token is None or self._node.join_token is None:
+                    raise
+                log.warning("the node token is no longer good: joining anew")
+                self._link.token = None
+            except UnavailableError as trouble:
+                await self._bear(trouble, backoff)
+            else:
+                self._link.token = await self._by_hand(self._node.admitted, registered)
+                log.info("registered as node %s, epoch %s", registered.node_id, registered.epoch)
+                return registered
+
+    async def _sync_once(self) -> None:
+        self._news.clear()
+        message = await self._by_hand(self._node.sync, self._epoch, self._pace.hold_s)
+        sent_s = self._node.clock()
+        answer = asyncio.create_task(self._link.sync(message))
+        try:
+            if message.wait_s > 0:
+                await self._first_of(answer)
+            desired = await answer
+        except asyncio.CancelledError:
+            if answer.cancelled() and self._news.is_set():
+                return  # news here make the held answer worthless: ask again with them
+            answer.cancel()
+            raise
+        self._pace = Pace(desired.next_sync_s, desired.hold_s, desired.sample_interval_s)
+        await self._by_hand(self._node.accept, desired, sent_s)
+
+    async def _first_of(self, answer: asyncio.Task[Desired]) -> None:
+        news = asyncio.create_task(self._news.wait())
+        try:
+            await asyncio.wait({answer, news}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            news.cancel()
+        if not answer.done():
+            answer.cancel()
+
+    async def _until_news(self, longest_s: float) -> None:
+        try:
+            async with asyncio.timeout(longest_s):
+                await self._news.wait()
+        except TimeoutError:
+            pass
+
+    async def _bear(self, trouble: Exception, backoff: Backoff) -> None:
+        named_s = trouble.retry_s if isinstance(trouble, UnavailableError) else None
+        wait_s = backoff.next_s() if named_s is None else named_s
+        log.warning("service: %s; again in %.1f s", trouble, wait_s)
+        await asyncio.sleep(wait_s)
+
+    async def _uploading_telemetry(self) -> None:
+        sampler = self._node.sampler
+
+        async def upload() -> bool:
+            batch = await self._by_hand(sampler.batch)
+            if not batch:
+                return False
+            message: Telemetry = await self._by_hand(self._node.telemetry, self._epoch, batch)
+            try:
+                await self._link.telemetry(message)
+            except (RefusedError, StaleAttemptsError) as trouble:
+                log.error("telemetry refused and dropped: %s", trouble)
+                sampler.shed += len(batch)
+            await self._by_hand(sampler.taken, batch)
+            return len(batch) < len(await self._by_hand(sampler.batch))
+
+        await self._registered.wait()
+        await self._keep_on(upload, self._upload_s)
+
+    def _upload_s(self) -> float:
+        return min(LONGEST_UPLOAD_S, SAMPLES_PER_UPLOAD * self._pace.sample_interval_s)
+
+    async def _uploading_logs(self) -> None:
+        async def upload() -> bool:
+            chunks = await self._by_hand(self._node.log_chunks)
+            if not chunks:
+                return False
+            try:
+                answer = await self._link.logs(Logs(self._epoch, chunks))
+            except (RefusedError, StaleAttemptsError) as trouble:
+                log.warning("logs refused: %s", trouble)
+                await self._by_hand(self._node.logbook.close, chunks)
+            else:
+                await self._by_hand(self._node.logbook.taken, chunks, answer)
+            return any(chunk.data for chunk in chunks)
+
+        await self._registered.wait()
+        await self._keep_on(upload, lambda: LOGS_S)
+
+    async def _keep_on(
+        self, upload: Callable[[], Awaitable[bool]], pause_s: Callable[[], float]
+    ) -> None:
+        """Upload for ever; `upload` says whether there is more at once."""
+        backoff = Backoff()
+        while True:
+            try:
+                more = await upload()
+            except UnavailableError:
+                # The syncs say so already.
+                await asyncio.sleep(backoff.next_s())
+            else:
+                backoff.reset()
+                await asyncio.sleep(0 if more else pause_s())

@@ -1,0 +1,20 @@
+"""How long to wait before the next try: longer each time, and never all nodes at once."""
+
+import random
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Backoff:
+    first_s: float = 0.5
+    longest_s: float = 15.0
+    draw: random.Random = field(default_factory=random.Random)
+    _failures: int = 0
+
+    def next_s(self) -> float:
+        bound_s = min(self.longest_s, self.first_s * 2 ** min(self._failures, 30))
+        self._failures += 1
+        return self.draw.uniform(bound_s / 2, bound_s)
+
+    def reset(self) -> None:
+        self._failures = 0

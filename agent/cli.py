@@ -1,0 +1,164 @@
+"""The command `fairwatt-agent`."""
+
+import argparse
+import asyncio
+import logging
+import os
+import re
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from agent import __version__, identity
+from agent.agency import Agency, EndRequestedError
+from agent.assemble import Options, assemble, load_identity, look_around, open_device_set
+from agent.devices.base import DevicesError
+from agent.identity import StateDirTakenError
+from agent.journal import JournalBrokenError
+from agent.link import FencedError, Link, RefusedError
+from agent.wire import Inventory
+
+log = logging.getLogger("fairwatt.agent")
+
+# 1 and 2 are Python's and argparse's.
+EXIT_CANNOT_START, EXIT_FENCED = 4, 3
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+
+
+def main(argv: list[str] | None = None) -> int:
+    options, check = _parse(sys.argv[1:] if argv is None else argv)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+    )
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    try:
+        return _check(options) if check else _serve(options)
+    except (DevicesError, StateDirTakenError, JournalBrokenError, OSError) as error:
+        return _fail(str(error))
+    except RefusedError as error:
+        return _fail(f"the service turned this node away: {error}")
+
+
+def _parse(argv: list[str]) -> tuple[Options, bool]:
+    parser = argparse.ArgumentParser(
+        prog="fairwatt-agent", description="Runs a node's attempts and reports its GPUs."
+    )
+    parser.add_argument("--server", metavar="URL", required=True, help="the service")
+    parser.add_argument("--name", metavar="NODE", required=True, help="the node's name")
+    parser.add_argument("--state-dir", metavar="DIR", required=True, type=Path)
+    parser.add_argument("--devices", default="nvml", help="nvml or emulated:FILE (default nvml)")
+    parser.add_argument(
+        "--join-token",
+        metavar="TOKEN",
+        default=os.environ.get("FAIRWATT_JOIN_TOKEN"),
+        help="needed once; better given in FAIRWATT_JOIN_TOKEN, which no process list shows",
+    )
+    parser.add_argument(
+        "--checkpoint-dir",
+        metavar="DIR",
+        type=Path,
+        help="for the jobs' checkpoints; shared by nodes, it lets jobs move (default in state dir)",
+    )
+    parser.add_argument("--address", help="where other nodes reach this one (default: found out)")
+    parser.add_argument("--run-as", metavar="USER", help="run attempts as this user")
+    parser.add_argument("--container", action="store_true", help="run images by podman or docker")
+    parser.add_argument("--check", action="store_true", help="print what this host can, and end")
+    parser.add_argument("--version", action="version", version=__version__)
+    given = parser.parse_args(argv)
+    if not NAME.fullmatch(given.name):
+        parser.error(f"--name {given.name!r}: small letters, digits and hyphens, at most 64")
+    if urlsplit(given.server).scheme not in ("http", "https"):
+        parser.error(f"--server {given.server!r}: expected http://… or https://…")
+    state_dir = given.state_dir.resolve()
+    checkpoints = given.checkpoint_dir.resolve() if given.checkpoint_dir else None
+    options = Options(
+        server=given.server,
+        name=given.name,
+        state_dir=state_dir,
+        checkpoint_dir=checkpoints or state_dir / "checkpoints",
+        devices=given.devices,
+        join_token=given.join_token,
+        address=given.address,
+        container=given.container,
+        run_as=given.run_as,
+    )
+    return options, given.check
+
+
+def _check(options: Options) -> int:
+    devices = open_device_set(options)
+    sys.stdout.write(describe(look_around(options, devices)[1]))
+    devices.close()
+    return 0
+
+
+def describe(inventory: Inventory) -> str:
+    features = inventory.features
+    lines = [
+        f"node {inventory.name} at {inventory.address}, driver {inventory.driver}",
+        f"{inventory.cpus} CPUs, {inventory.memory_mib} MiB, {len(inventory.numa)} NUMA nodes",
+        *(
+            f"gpu {gpu.index} {gpu.type_name} {gpu.memory_mib} MiB, {gpu.idle_w}-{gpu.max_w} W, "
+            f"{len(gpu.clocks_mhz)} clocks, energy by {gpu.energy_method}, {gpu.uuid}"
+            for gpu in inventory.gpus
+        ),
+        f"memory limit: {features.memory_limit}",
+        f"cpu affinity: {_yes(features.affinity)}",
+        f"cgroup: {_yes(features.cgroup)}",
+        f"bubblewrap: {_yes(features.bubblewrap)}",
+        f"containers: {features.containers or 'no'}",
+        f"lock clocks: {_yes(features.clocks)}",
+        f"cap power: {_yes(features.power_caps)}",
+        *(f"note: {note}" for note in features.notes),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _serve(options: Options) -> int:
+    options.layout.make()
+    held = identity.lock(options.layout.lock)
+    try:
+        who = load_identity(options)
+        if who.node_token is None and options.join_token is None:
+            return _fail("this node has not joined yet: give --join-token")
+        if os.geteuid() == 0 and options.run_as is None:
+            log.warning("attempts will run as root: give --run-as to run them as somebody else")
+        return asyncio.run(_work(options))
+    finally:
+        os.close(held)
+
+
+async def _work(options: Options) -> int:
+    devices = open_device_set(options)
+    who = load_identity(options)
+    node = assemble(options, devices, who)
+    agency = Agency(node, Link(options.server, who.node_token))
+    try:
+        await agency.work()
+    except EndRequestedError as told:
+        if told.stop_attempts:
+            await agency.stop_attempts("the agent was told to end", None)
+            await agency.last_sync()
+        log.info("ended; %s attempts go on without this agent", len(node.supervisor.runs))
+    except FencedError:
+        log.error("another agent has registered as node %s: stopping all here", options.name)
+        await agency.stop_attempts("fenced", 0.0)
+        return EXIT_FENCED
+    finally:
+        await agency.close()
+        node.journal.close()
+        devices.close()
+    return 0
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def _fail(why: str) -> int:
+    sys.stderr.write(f"fairwatt-agent: {why}\n")
+    return EXIT_CANNOT_START
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The GPUs of a node, real or emulated, behind one protocol."""

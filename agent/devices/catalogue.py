@@ -1,0 +1,51 @@
+"""The small TOML file that says what an emulated node is made of."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.devices.base import DevicesError, HostFacts
+from agent.devices.model import GpuModel
+
+
+@dataclass(frozen=True, slots=True)
+class GpuKind:
+    type_name: str
+    count: int
+    memory_mib: int
+    load: float
+    model: GpuModel
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    kinds: tuple[GpuKind, ...]
+    host: HostFacts | None
+
+
+def load(path: Path) -> Catalogue:
+    try:
+        document = tomllib.loads(path.read_text())
+        kinds = tuple(_kind(entry) for entry in document["gpus"])
+        host = document.get("host")
+        return Catalogue(kinds, HostFacts(**host) if host is not None else None)
+    except FileNotFoundError:
+        raise DevicesError(f"{path}: no such file") from None
+    except KeyError as error:
+        raise DevicesError(f"{path}: lacks {error}") from None
+    except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+        raise DevicesError(f"{path}: {error}") from None
+
+
+def _kind(entry: dict[str, Any]) -> GpuKind:
+    clocks_mhz = tuple(sorted(entry["clocks_mhz"]))
+    model = GpuModel(entry["idle_w"], entry["max_w"], clocks_mhz)
+    kind = GpuKind(
+        entry["type"], entry["count"], entry["memory_mib"], entry.get("load", 1.0), model
+    )
+    if not clocks_mhz or kind.count < 1 or not 0 <= kind.load <= 1:
+        raise ValueError(f"{kind.type_name}: needs clocks, a count and a load between 0 and 1")
+    if not 0 <= model.idle_w < model.max_w:
+        raise ValueError(f"{kind.type_name}: idle_w must lie below max_w")
+    return kind

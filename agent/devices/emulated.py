@@ -1,0 +1,154 @@
+"""GPUs that are not there: each keeps counter, clock, cap and heat in a file shared by all."""
+
+import fcntl
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from agent.clock import Clock
+from agent.devices.base import ControlRefusedError, DeviceLostError, HostFacts, Reading
+from agent.devices.catalogue import Catalogue, GpuKind
+from agent.devices.model import AMBIENT_C, energy_uj
+from agent.files import read_json, write_whole
+from agent.procs import Process
+from agent.wire import GpuInventory
+
+NAMESPACE = uuid.UUID("6b1e4a52-5f0e-4c67-9f0b-5a3d2f8f6a10")  # ours, drawn once
+BUSY_MEMORY_SHARE = 0.8
+
+
+@dataclass(slots=True)
+class GpuState:
+    boot_id: str
+    boot_ms: int
+    energy_uj: int = 0
+    temperature_c: float = AMBIENT_C
+    lock_mhz: int | None = None
+    cap_w: int | None = None
+    occupant: tuple[int, int] | None = None  # pid and start time
+    foreign_pids: list[int] = field(default_factory=list)
+    lost: bool = False
+
+    @property
+    def busy(self) -> bool:
+        return self.occupant is not None and Process(*self.occupant).alive
+
+
+class EmulatedGpu:
+    def __init__(
+        self, kind: GpuKind, inventory: GpuInventory, path: Path, boot_id: str, clock: Clock
+    ) -> None:
+        self.kind, self.inventory = kind, inventory
+        self._path, self._boot_id, self._clock = path, boot_id, clock
+
+    def read(self) -> Reading:
+        with self.state() as state:
+            if state.lost:
+                raise DeviceLostError("GPU is lost")
+            load = self._load(state)
+            clock_mhz = self.kind.model.clock_mhz(state.lock_mhz, state.cap_w, load)
+            used = BUSY_MEMORY_SHARE if load else 0.0
+            return Reading(
+                power_mw=self.kind.model.power_mw(clock_mhz, load),
+                energy_mj=state.energy_uj // 1000,
+                utilisation_pct=round(100 * load),
+                memory_used_mib=round(used * self.kind.memory_mib),
+                temperature_c=round(state.temperature_c),
+                clock_mhz=clock_mhz,
+            )
+
+    def processes(self) -> frozenset[int]:
+        with self.state() as state:
+            ours = {state.occupant[0]} if state.occupant and state.busy else set()
+            return frozenset(ours | set(state.foreign_pids))
+
+    def lock_clock(self, clock_mhz: int) -> None:
+        if clock_mhz not in self.kind.model.clocks_mhz:
+            raise ControlRefusedError(f"{clock_mhz} MHz is not a clock of {self.kind.type_name}")
+        with self.state() as state:
+            state.lock_mhz = clock_mhz
+
+    def unlock_clock(self) -> None:
+        with self.state() as state:
+            state.lock_mhz = None
+
+    def cap_power(self, cap_w: int) -> None:
+        low, high = self.inventory.min_cap_w, self.inventory.max_w
+        if not low <= cap_w <= high:
+            raise ControlRefusedError(f"{cap_w} W is not between {low} and {high} W")
+        with self.state() as state:
+            state.cap_w = cap_w
+
+    def uncap_power(self) -> None:
+        with self.state() as state:
+            state.cap_w = None
+
+    def occupy(self, process: Process | None) -> None:
+        with self.state() as state:
+            state.occupant = (process.pid, process.start_ticks) if process else None
+
+    @contextmanager
+    def state(self) -> Iterator[GpuState]:
+        """The state, brought up to now before anything changes it, and kept afterwards."""
+        with self._path.open("a+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = self._path.with_suffix(".json")
+            document = read_json(kept)
+            now_ms = int(self._clock() * 1000)
+            state = GpuState(**document) if document else GpuState(self._boot_id, now_ms)
+            self._advance(state, now_ms)
+            try:
+                yield state
+            finally:
+                write_whole(kept, json.dumps(asdict(state)).encode(), durable=False)
+
+    def _advance(self, state: GpuState, now_ms: int) -> None:
+        same_boot = state.boot_id == self._boot_id
+        elapsed_ms = max(0, now_ms - state.boot_ms) if same_boot else 0
+        load = self._load(state)
+        model = self.kind.model
+        power_mw = model.power_mw(model.clock_mhz(state.lock_mhz, state.cap_w, load), load)
+        state.energy_uj += energy_uj(power_mw, elapsed_ms)
+        state.temperature_c = model.temperature_c(state.temperature_c, power_mw, elapsed_ms / 1000)
+        state.boot_id, state.boot_ms = self._boot_id, now_ms
+
+    def _load(self, state: GpuState) -> float:
+        return self.kind.load if state.busy else 0.0
+
+
+class EmulatedSet:
+    driver = "emulated"
+    clocks = power_caps = True
+
+    def __init__(
+        self, catalogue: Catalogue, directory: Path, node: str, boot_id: str, clock: Clock
+    ) -> None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.host: HostFacts | None = catalogue.host
+        kinds = [kind for kind in catalogue.kinds for _ in range(kind.count)]
+        self.devices = tuple(
+            EmulatedGpu(
+                kind, _inventory(kind, node, index), directory / f"gpu{index}", boot_id, clock
+            )
+            for index, kind in enumerate(kinds)
+        )
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _inventory(kind: GpuKind, node: str, index: int) -> GpuInventory:
+    return GpuInventory(
+        uuid=f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}",
+        index=index,
+        type_name=kind.type_name,
+        memory_mib=kind.memory_mib,
+        max_w=kind.model.max_w,
+        idle_w=kind.model.idle_w,
+        min_cap_w=max(kind.model.idle_w, kind.model.max_w // 4),
+        clocks_mhz=kind.model.clocks_mhz,
+        pci_bus_id=f"emulated:{index}",
+    )

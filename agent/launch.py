@@ -1,0 +1,163 @@
+"""Starting an attempt: lay out its directory, write down what to do, start the shim."""
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from agent import sandbox, shim
+from agent.environment import job_environment, process_environments
+from agent.files import write_whole
+from agent.host import Host
+from agent.layout import Layout
+from agent.run import Run
+from agent.sandbox import Command, Places
+from agent.wire import DesiredAttempt
+
+
+class UnsupportedError(Exception):
+    """This node cannot run the attempt, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    uid: int
+    gid: int
+
+    @classmethod
+    def named(cls, name: str) -> "User":
+        entry = pwd.getpwnam(name)
+        return cls(entry.pw_uid, entry.pw_gid)
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    layout: Layout
+    host: Host
+    node: str
+    install_id: str
+    user: User | None = None
+
+    def check(self, attempt: DesiredAttempt) -> None:
+        if attempt.image and self.host.features.containers is None:
+            raise UnsupportedError(f"no container tool on this node for image {attempt.image}")
+
+    def launch(self, run: Run, real_cpus: frozenset[int]) -> None:
+        """Start a shim; if one was started before a crash too, only one can take the claim."""
+        places = self._lay_out(run)
+        spec = self._spec(run.attempt, places, real_cpus)
+        write_whole(run.directory / "spec.json", json.dumps(spec).encode(), mode=0o600)
+        with (run.directory / "shim.log").open("ab") as log:
+            run.child = subprocess.Popen(  # noqa: S603 - our own shim, by its path
+                [sys.executable, "-I", "-S", shim.__file__, str(run.directory)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+            )
+        run.pinned = real_cpus
+
+    def _lay_out(self, run: Run) -> Places:
+        places = Places(
+            state=self.layout.state,
+            work=run.directory / "work",
+            progress=run.directory / "progress.jsonl",
+            checkpoints=self.layout.checkpoint(run.attempt.checkpoint_key),
+        )
+        places.work.mkdir(parents=True, exist_ok=True)
+        places.checkpoints.mkdir(exist_ok=True)
+        places.progress.touch()
+        if self.user is not None:
+            for path in (places.work, places.progress, places.checkpoints):
+                os.chown(path, self.user.uid, self.user.gid)
+        return places
+
+    def _spec(
+        self, attempt: DesiredAttempt, places: Places, real_cpus: frozenset[int]
+    ) -> dict[str, object]:
+        env = job_environment(
+            attempt,
+            node=self.node,
+            work=places.work,
+            progress=places.progress,
+            checkpoints=places.checkpoints,
+        )
+        extras = process_environments(attempt.gang)
+        names = sandbox.container_env(env) | frozenset(extras[0])
+        commands = [
+            self._command(attempt, places, real_cpus, names, local) for local in range(len(extras))
+        ]
+        cgroup_procs = self._cgroup(attempt, real_cpus)
+        contained = commands[0].container is not None
+        limited = attempt.memory_mib and not cgroup_procs and not contained
+        user = None if contained else self.user
+        return {
+            "processes": [
+                {"argv": command.argv, "env": env | extra}
+                for command, extra in zip(commands, extras, strict=True)
+            ],
+            "wrapped": commands[0].wrapped,
+            "kill_argv": self._kill_argv(commands),
+            "cwd": str(places.work),
+            "uid": user.uid if user else None,
+            "gid": user.gid if user else None,
+            "cpus": sorted(real_cpus) if self.host.features.affinity else [],
+            "cgroup_procs": cgroup_procs,
+            "data_limit_bytes": attempt.memory_mib << 20 if limited else 0,
+            "grace_s": attempt.grace_s,
+            "log_cap_bytes": attempt.log_cap_bytes,
+            "lease_file": str(self.layout.lease),
+        }
+
+    def _command(
+        self,
+        attempt: DesiredAttempt,
+        places: Places,
+        real_cpus: frozenset[int],
+        env_names: frozenset[str],
+        local: int,
+    ) -> Command:
+        features = self.host.features
+        if attempt.image and features.containers:
+            return sandbox.contained(
+                features.containers,
+                attempt.image,
+                attempt.argv,
+                places,
+                name=f"{self.unique_name(attempt)}-{local}",
+                gpu_uuids=attempt.gpu_uuids,
+                cpus=real_cpus,
+                memory_mib=attempt.memory_mib,
+                env_names=env_names,
+            )
+        if features.bubblewrap:
+            return sandbox.bubblewrapped(attempt.argv, places)
+        return Command(attempt.argv)
+
+    def _kill_argv(self, commands: list[Command]) -> list[str]:
+        names = [command.container for command in commands if command.container]
+        tool = self.host.features.containers
+        return [tool, "kill", *names] if tool and names else []
+
+    def _cgroup(self, attempt: DesiredAttempt, real_cpus: frozenset[int]) -> str:
+        if self.host.cgroups is None:
+            return ""
+        group = self.host.cgroups.make(self.unique_name(attempt))
+        group.limit(real_cpus, attempt.memory_mib)
+        return str(group.procs)
+
+    def repin(self, run: Run, real_cpus: frozenset[int]) -> None:
+        if self.host.cgroups is not None:
+            self.host.cgroups.existing(self.unique_name(run.attempt)).pin(real_cpus)
+        elif self.host.features.affinity:
+            run.pin(real_cpus)
+
+    def clean_up(self, run: Run) -> None:
+        if self.host.cgroups is not None:
+            self.host.cgroups.existing(self.unique_name(run.attempt)).remove()
+
+    def unique_name(self, attempt: DesiredAttempt) -> str:
+        return f"fairwatt-{self.install_id[:8]}-{attempt.attempt_id}-{attempt.fence}"

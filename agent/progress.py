@@ -1,0 +1,59 @@
+"""What a job says of itself: `{"step": n}` lines, read as they come and never trusted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent.clock import Clock
+
+LOOK_BYTES = 256 * 1024  # of a longer backlog only the end is read: later lines win anyway
+BIGGEST = 2**63 - 1
+
+
+class Progress:
+    """`{"checkpoint": n}` says that the checkpoint of step n is safely written."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path, self._clock = path, clock
+        self._offset = 0
+        self._rest = b""
+        self.step: int | None = None
+        self.checkpoint_step: int | None = None
+        self.checkpoint_s: float | None = None
+
+    def look(self) -> None:
+        try:
+            with self._path.open("rb") as file:
+                size = file.seek(0, 2)
+                if size - self._offset > LOOK_BYTES:
+                    self._offset, self._rest = size - LOOK_BYTES, b""
+                file.seek(self._offset)
+                data = file.read(LOOK_BYTES)
+        except OSError:
+            return
+        self._offset += len(data)
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[-LOOK_BYTES:]
+        for line in lines:
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(document, dict):
+            return
+        if (step := _count(document.get("step"))) is not None:
+            self.step = step
+        if (step := _count(document.get("checkpoint"))) is not None:
+            now_s, said_s = self._clock(), document.get("boot_s")
+            # A job that also gives the boot clock is dated right even after the agent was away.
+            known = isinstance(said_s, int | float) and 0 <= said_s <= now_s
+            self.checkpoint_step = step
+            self.checkpoint_s = said_s if known else now_s
+
+
+def _count(value: Any) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value <= BIGGEST else None

@@ -1,0 +1,114 @@
+"""One attempt on this node: its directory, its shim, and what both say about it."""
+
+import contextlib
+import json
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent import procs
+from agent.files import read_json, write_whole
+from agent.procs import Process
+from agent.progress import Progress
+from agent.wire import DesiredAttempt, State
+
+# A shim that does not end this long after its processes should be dead is itself killed.
+OVERDUE_S = 10.0
+
+
+@dataclass(slots=True)
+class Run:
+    attempt: DesiredAttempt
+    directory: Path
+    cpus: frozenset[int]
+    held_s: float
+    energy_start_mj: dict[str, int]
+    progress: Progress
+    child: subprocess.Popen[bytes] | None = None
+    shim: Process | None = None
+    stop_reason: str = ""
+    kill_at_s: float | None = None
+    pinned: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def state(self) -> State:
+        if self.kill_at_s is not None:
+            return State.STOPPING
+        return State.STARTING if self.shim is None else State.RUNNING
+
+    def look(self) -> None:
+        """Learn who runs the attempt: the shim that took the claim, whichever agent started it."""
+        if self.child is not None:
+            self.child.poll()
+        if self.shim is None and (claim := read_json(self.directory / "claim")):
+            self.shim = Process(claim["pid"], claim["start_ticks"])
+
+    @property
+    def exit_record(self) -> dict[str, Any] | None:
+        record: dict[str, Any] | None = read_json(self.directory / "exit.json")
+        return record
+
+    @property
+    def dead(self) -> bool:
+        """No shim runs and none is on its way."""
+        if self.shim is not None:
+            return not self.shim.alive
+        return self.child is None or self.child.poll() is not None
+
+    def stop(self, reason: str, grace_s: float, now_s: float) -> None:
+        """Ask the shim to end it; asking again can only make the end come sooner."""
+        kill_at_s = now_s + grace_s
+        if self.kill_at_s is not None and self.kill_at_s <= kill_at_s:
+            return
+        self.stop_reason = self.stop_reason or reason
+        self.kill_at_s = kill_at_s
+        document = json.dumps({"grace_s": grace_s}).encode()
+        with contextlib.suppress(OSError):  # a full disk: the grace is then the attempt's own
+            write_whole(self.directory / "stop.json", document, durable=False)
+        self._signal(signal.SIGTERM)
+
+    def enforce(self, now_s: float) -> None:
+        """The last resort, for a shim that is stuck."""
+        if self.kill_at_s is not None and now_s > self.kill_at_s + OVERDUE_S:
+            for pid in procs.tree(self.shim.pid) if self.shim and self.shim.alive else ():
+                if (ticks := procs.start_ticks(pid)) is not None:
+                    Process(pid, ticks).send(signal.SIGKILL)
+
+    def sweep(self) -> None:
+        """After a shim died without a word: nothing of the attempt may live on."""
+        for pid in procs.holding(f"FAIRWATT_PROGRESS={self.directory / 'progress.jsonl'}"):
+            if (ticks := procs.start_ticks(pid)) is not None:
+                Process(pid, ticks).send(signal.SIGKILL)
+        spec = read_json(self.directory / "spec.json") or {}
+        if spec.get("kill_argv"):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):
+                subprocess.run(  # noqa: S603 - written by this agent
+                    spec["kill_argv"], capture_output=True, check=False, timeout=10
+                )
+
+    def pids(self) -> frozenset[int]:
+        return procs.tree(self.shim.pid) if self.shim and self.shim.alive else frozenset()
+
+    def pin(self, cpus: frozenset[int]) -> None:
+        """Move what runs; the shim itself stays where it is."""
+        if self.shim is not None and cpus != self.pinned:
+            procs.pin(self.pids() - {self.shim.pid}, cpus)
+            self.pinned = cpus
+
+    def complaint(self) -> str:
+        with contextlib.suppress(OSError):
+            return (self.directory / "shim.log").read_text(errors="replace").strip()[-500:]
+        return ""
+
+    def remove(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.shim is not None:
+            self.shim.send(number)
+        elif self.child is not None and self.child.poll() is None:
+            # Before its handlers stand a shim just dies, and its attempt has not begun.
+            self.child.send_signal(number)

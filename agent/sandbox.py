@@ -1,0 +1,79 @@
+"""Ways to run a command: as it is, in bubblewrap, or in a container."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.wire import ContainerTool
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What of the node's state an attempt may write to; all else of it stays hidden."""
+
+    state: Path
+    work: Path
+    progress: Path
+    checkpoints: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    argv: tuple[str, ...]
+    wrapped: bool = False  # the first process is bubblewrap's and passes no signal on
+    container: str | None = None
+
+
+def bubblewrapped(argv: Sequence[str], places: Places) -> Command:
+    """The host read-only, /tmp and process ids its own, the agent's state out of sight."""
+    writable = (places.work, places.progress, places.checkpoints)
+    binds = [part for path in writable for part in ("--bind", str(path), str(path))]
+    return Command(
+        (
+            *("bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"),
+            *("--tmpfs", "/tmp", "--tmpfs", str(places.state), *binds),  # noqa: S108
+            *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"),
+            *("--chdir", str(places.work), "--", *argv),
+        ),
+        wrapped=True,
+    )
+
+
+def contained(
+    tool: ContainerTool,
+    image: str,
+    argv: Sequence[str],
+    places: Places,
+    *,
+    name: str,
+    gpu_uuids: Sequence[str],
+    cpus: Collection[int],
+    memory_mib: int,
+    env_names: Collection[str],
+) -> Command:
+    writable = (places.work, places.progress, places.checkpoints)
+    volumes = [part for path in writable for part in ("--volume", f"{path}:{path}")]
+    # Values come from the tool's own environment, so they do not show in the process list.
+    env = [part for key in sorted(env_names) for part in ("--env", key)]
+    memory = ("--memory", f"{memory_mib}m") if memory_mib else ()
+    pinned = ("--cpuset-cpus", ",".join(map(str, sorted(cpus)))) if cpus else ()
+    return Command(
+        (
+            *(tool.value, "run", "--rm", "--init", "--name", name, "--network", "host"),
+            *("--ipc", "host", "--workdir", str(places.work), *volumes, *env, *memory, *pinned),
+            *_gpus(tool, gpu_uuids),
+            *("--", image, *argv),
+        ),
+        container=name,
+    )
+
+
+def container_env(env: Mapping[str, str]) -> frozenset[str]:
+    """The image brings its own PATH and libraries."""
+    return frozenset(env) - {"PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "HOME"}
+
+
+def _gpus(tool: ContainerTool, uuids: Sequence[str]) -> tuple[str, ...]:
+    if tool is ContainerTool.DOCKER:
+        return ("--gpus", f'"device={",".join(uuids)}"')
+    return tuple(part for uuid in uuids for part in ("--device", f"nvidia.com/gpu={uuid}"))
