@@ -10,7 +10,7 @@ from jobs.scheduling.round import run_round
 from rest.idempotency import purge
 
 
-@shared_task(name="jobs.tick", expires=5)
+@shared_task(name="jobs.tick")
 def tick() -> None:
     """Dispatch every cluster whose round is due; claiming it makes a second tick harmless."""
     now = timezone.now()

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("round", type=int)
 
-    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ANN401
+    def handle(self, *args: Any, **options: Any) -> None:
         entry = Round.objects.filter(pk=options["round"]).first()
         if entry is None:
             raise CommandError(f"there is no round {options['round']}")
