@@ -3,12 +3,22 @@
 from collections.abc import Iterator
 from functools import cache
 
+import numpy as np
+
+from policies.columns import I64
+
 
 def members(bits: int) -> Iterator[int]:
     while bits:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
         bits ^= lowest
+
+
+def set_of(rows: I64) -> int:
+    there = np.zeros(int(rows.max(initial=-1)) + 1, np.bool_)
+    there[rows] = True
+    return int.from_bytes(np.packbits(there, bitorder="little").tobytes(), "little")
 
 
 def lowest_bits(bits: int, count: int) -> int:

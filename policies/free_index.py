@@ -1,47 +1,37 @@
 """Nodes of one partition and one GPU type, indexed by how many GPUs they have free."""
 
-from typing import NamedTuple
+from functools import cached_property
 
-from policies.bits import buddy_orders, members
-from policies.snapshot import Span
+import numpy as np
+
+from policies.bits import buddy_orders, members, set_of
+from policies.columns import I64
+from policies.snapshot import NodeTable, Span
 
 MOST_GPUS = 64
-
-
-class Place(NamedTuple):
-    """A node's number of GPUs and where it stands; -1 for a rack or switch not known."""
-
-    width: int
-    rack: int
-    switch: int
 
 
 class FreeIndex:
     """Node sets are whole numbers over node rows, so the lowest row of a set is one operation."""
 
-    __slots__ = ("by_count", "by_order", "counts", "free_in", "keeps_blocks", "nodes_in")
-
-    def __init__(self, *, keeps_blocks: bool) -> None:
+    def __init__(self, nodes: NodeTable, rows: I64, *, keeps_blocks: bool) -> None:
         self.by_count = [0] * (MOST_GPUS + 1)
         self.counts = 0
         self.by_order = [0] * 7
         self.keeps_blocks = keeps_blocks
-        self.free_in: dict[Span, dict[int, int]] = {Span.RACK: {}, Span.SWITCH: {}}
-        self.nodes_in: dict[Span, dict[int, int]] = {Span.RACK: {}, Span.SWITCH: {}}
+        self._nodes = nodes
+        self._rows = rows
+        free = np.bitwise_count(nodes.free_gpus[rows])
+        for count in np.unique(free).tolist():
+            self.by_count[count] = set_of(rows[free == count])
+            self.counts |= 1 << count
+        if keeps_blocks:
+            masks, widths = nodes.free_gpus[rows].tolist(), nodes.gpus[rows].tolist()
+            for node, mask, width in zip(rows.tolist(), masks, widths, strict=True):
+                for order in members(buddy_orders(mask, width)):
+                    self.by_order[order] |= 1 << node
 
-    def add(self, node: int, free: int, place: Place) -> None:
-        count = free.bit_count()
-        self.by_count[count] |= 1 << node
-        self.counts |= 1 << count
-        if self.keeps_blocks:
-            for order in members(buddy_orders(free, place.width)):
-                self.by_order[order] |= 1 << node
-        for span, group in ((Span.RACK, place.rack), (Span.SWITCH, place.switch)):
-            if group >= 0:
-                self.free_in[span][group] = self.free_in[span].get(group, 0) + count
-                self.nodes_in[span][group] = self.nodes_in[span].get(group, 0) | 1 << node
-
-    def change(self, node: int, before: int, after: int, place: Place) -> None:
+    def change(self, node: int, before: int, after: int, width: int) -> None:
         bit = 1 << node
         old, new = before.bit_count(), after.bit_count()
         self.by_count[old] ^= bit
@@ -49,11 +39,24 @@ class FreeIndex:
             self.counts ^= 1 << old
         self.by_count[new] |= bit
         self.counts |= 1 << new
-        if place.rack >= 0:
-            self.free_in[Span.RACK][place.rack] += new - old
-        if place.switch >= 0:
-            self.free_in[Span.SWITCH][place.switch] += new - old
         if self.keeps_blocks:
-            changed = buddy_orders(before, place.width) ^ buddy_orders(after, place.width)
-            for order in members(changed):
+            for order in members(buddy_orders(before, width) ^ buddy_orders(after, width)):
                 self.by_order[order] ^= bit
+
+    def free_among(self, nodes: int) -> int:
+        """GPUs free now on the index's nodes of that set."""
+        return sum(c * (self.by_count[c] & nodes).bit_count() for c in members(self.counts))
+
+    @cached_property
+    def nodes_in(self) -> dict[Span, dict[int, int]]:
+        """The nodes of every rack and of every switch; only gangs over nodes ask for them."""
+        groups = {Span.RACK: self._nodes.rack, Span.SWITCH: self._nodes.switch}
+        nodes_in: dict[Span, dict[int, int]] = {span: {} for span in groups}
+        for span, group in groups.items():
+            for node, member_of in zip(
+                self._rows.tolist(), group[self._rows].tolist(), strict=True
+            ):
+                if member_of >= 0:
+                    found = nodes_in[span].get(member_of, 0)
+                    nodes_in[span][member_of] = found | 1 << node
+        return nodes_in

@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from policies.bits import members
 from policies.columns import F64
-from policies.free_index import FreeIndex, Place
+from policies.free_index import FreeIndex
 from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
 from policies.reach import Shape
 from policies.snapshot import UNLIMITED, NodeState, Snapshot, Span
@@ -80,7 +82,6 @@ class Ledger:
         self.mem_mib: list[int] = nodes.free_mem_mib.tolist()
         self.gpus: list[int] = nodes.gpus.tolist()
         self.gpu_type: list[int] = nodes.gpu_type.tolist()
-        self.place = list(map(Place, self.gpus, nodes.rack.tolist(), nodes.switch.tolist()))
         self.quota: list[int] = tenants.quota_gpus.tolist()
         self.used: list[int] = tenants.used_gpus.tolist()
         self.quota_by_type: list[list[int]] = tenants.quota_by_type.tolist()
@@ -105,12 +106,14 @@ class Ledger:
         nodes = self.snapshot.nodes
         self.indexes: dict[tuple[int, int], FreeIndex] = {}
         self.index_of: list[FreeIndex | None] = [None] * len(nodes)
-        ready = (nodes.state == NodeState.READY).tolist()
-        for node, partition in enumerate(nodes.partition.tolist()):
-            if ready[node]:
-                key = (partition, self.gpu_type[node])
-                index = self.indexes.setdefault(key, FreeIndex(keeps_blocks=self.keeps_blocks))
-                index.add(node, self.free[node], self.place[node])
+        ready = np.flatnonzero(nodes.state == NodeState.READY)
+        kinds = len(self.snapshot.gpu_types)
+        key = nodes.partition[ready] * kinds + nodes.gpu_type[ready]
+        for one in np.unique(key).tolist():
+            rows = ready[key == one]
+            index = FreeIndex(nodes, rows, keeps_blocks=self.keeps_blocks)
+            self.indexes[divmod(one, kinds)] = index
+            for node in rows.tolist():
                 self.index_of[node] = index
 
     def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
@@ -210,7 +213,7 @@ class Ledger:
     def _change(self, node: int, after: int) -> None:
         index = self.index_of[node]
         if index is not None:
-            index.change(node, self.free[node], after, self.place[node])
+            index.change(node, self.free[node], after, self.gpus[node])
         self.free[node] = after
 
     def nodes_of(self, indexes: Indexes) -> list[int]:

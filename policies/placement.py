@@ -14,7 +14,9 @@ PlacementName = Literal["pack", "spread", "consolidate", "buddy"]
 
 def pack(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
     """The fullest node that fits; else the fewest nodes, wherever the job's span lets them lie."""
-    return _fullest_node(ledger, ask, indexes) or _over_nodes(ledger, ask, indexes, (ask.span,))
+    return _fullest_node(ledger, ask, indexes) or _over_nodes(
+        ledger, ask, indexes, ask.span.groups()
+    )
 
 
 def spread(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -23,7 +25,7 @@ def spread(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
         node = _first_fit(ledger, ask, _bucket(indexes, count))
         if node >= 0:
             return [piece(ledger, ask, node, ask.gpus)]
-    return _over_nodes(ledger, ask, indexes, (ask.span,))
+    return _over_nodes(ledger, ask, indexes, ask.span.groups())
 
 
 def consolidate(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -92,9 +94,9 @@ def _groups(indexes: Indexes, span: Span, gpus: int) -> Iterator[int]:
     free: dict[int, int] = {}
     nodes: dict[int, int] = {}
     for index in indexes:
-        for group, count in index.free_in[span].items():
-            free[group] = free.get(group, 0) + count
-            nodes[group] = nodes.get(group, 0) | index.nodes_in[span][group]
+        for group, members_of in index.nodes_in[span].items():
+            free[group] = free.get(group, 0) + index.free_among(members_of)
+            nodes[group] = nodes.get(group, 0) | members_of
     for _, group in sorted((count, group) for group, count in free.items() if count >= gpus):
         yield nodes[group]
 

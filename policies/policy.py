@@ -11,5 +11,9 @@ class Policy(Protocol):
     def work_conserving(self) -> bool:
         """Whether no job is left waiting that could start on what is left free."""
 
+    @property
+    def minds_running(self) -> bool:
+        """Whether it may change running jobs or nodes while no job is queued."""
+
     def plan(self, snapshot: Snapshot) -> Plan:
         """Pure: the same snapshot and parameters give the same plan, byte for byte."""

@@ -25,6 +25,8 @@ class Left:
 
 
 def explain(ledger: Ledger, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
+    if not len(left.rows):
+        return WaitTable.none(), ()
     snapshot = ledger.snapshot
     shapes, index = shapes_of(snapshot, left.rows)
     examiner = Examiner(ledger)
@@ -34,7 +36,7 @@ def explain(ledger: Ledger, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]
         for shape, reason in zip(shapes, structural, strict=True)
     ]
     shape_of = np.array(index, np.int64)
-    by_shape = np.array(passing, np.uint8)[shape_of] if shapes else np.empty(0, np.uint8)
+    by_shape = np.array(passing, np.uint8)[shape_of]
     reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])
     records = _Records(ledger, examiner, shapes)
     tenant = snapshot.jobs.tenant[left.rows].tolist()

@@ -5,6 +5,7 @@ the claimant waits, and what it set aside of the free GPUs is out of reach for j
 """
 
 import heapq
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
 from policies.classic.releasing import Releasing
 from policies.classic.victims import Victims
-from policies.columns import Bool
+from policies.columns import F64, I64, Bool
 from policies.ledger import Ask, Ledger
 from policies.snapshot import Span
 
@@ -37,6 +38,14 @@ class _NodeQueue(NamedTuple):
 
     heap: list[tuple[float, int]]
     nodes: frozenset[int]
+
+
+class _Outlook(NamedTuple):
+    """Per node: GPUs free soon, GPUs held by jobs that may be stopped, least cost per GPU of those."""
+
+    soon: I64
+    stoppable: I64
+    per_gpu: F64
 
 
 class Claims:
@@ -80,26 +89,26 @@ class Claims:
 
     def _bounds(self, claimant: Claimant, ask: Ask, types: tuple[int, ...]) -> "_NodeQueue":
         """Missing GPUs times the least cost per GPU on the node, for nodes that could ever do."""
-        victims = self.victims
         nodes = [n for t in types for n in self.ledger.nodes_of(ask.own[t])]
-        soon = np.zeros(len(self.ledger.free), np.int64)
-        soon[nodes] = [self.releasing.mask(node).bit_count() for node in nodes]
-        open_pieces = victims.open_to(claimant.key, claimant.partition)[victims.job]
-        job, node, gpus = (
-            victims.job[open_pieces],
-            victims.node[open_pieces],
-            victims.gpus[open_pieces],
-        )
-        stoppable = np.bincount(node, gpus, minlength=len(soon))
-        per_gpu = np.full(len(soon), np.inf)
-        np.minimum.at(per_gpu, node, victims.cost_gpu_s[job] / gpus)
-        missing = np.maximum(ask.gpus - soon, 0)
-        bound = np.where(missing > 0, missing * np.where(np.isinf(per_gpu), 0, per_gpu), 0.0)
+        outlook = self._outlook(claimant, nodes)
+        missing = np.maximum(ask.gpus - outlook.soon, 0)
         rows = np.array(nodes, np.int64)
-        rows = rows[soon[rows] + stoppable[rows] >= ask.gpus]
-        heap = list(zip(bound[rows].tolist(), rows.tolist(), strict=True))
+        rows = rows[outlook.soon[rows] + outlook.stoppable[rows] >= ask.gpus]
+        bound = np.where(missing[rows] > 0, missing[rows] * outlook.per_gpu[rows], 0.0)
+        heap = list(zip(bound.tolist(), rows.tolist(), strict=True))
         heapq.heapify(heap)
         return _NodeQueue(heap, frozenset(nodes))
+
+    def _outlook(self, claimant: Claimant, nodes: list[int]) -> "_Outlook":
+        victims = self.victims
+        soon = np.zeros(len(self.ledger.free), np.int64)
+        soon[nodes] = [self.releasing.mask(node).bit_count() for node in nodes]
+        mine = victims.open_to(claimant.key, claimant.partition)[victims.job]
+        node, gpus = victims.node[mine], victims.gpus[mine]
+        per_gpu = np.full(len(soon), np.finfo(np.float64).max)
+        np.minimum.at(per_gpu, node, victims.cost_gpu_s[victims.job[mine]] / gpus)
+        stoppable = np.bincount(node, gpus, minlength=len(soon)).astype(np.int64)
+        return _Outlook(soon, stoppable, per_gpu)
 
     def _cheapest_on(self, node: int, claimant: Claimant, ask: Ask) -> list[Victim] | None:
         victims = self.victims
@@ -148,32 +157,48 @@ class Claims:
 
     def _over_nodes(self, claimant: Claimant, ask: Ask, types: tuple[int, ...]) -> Found | None:
         """The narrowest span in which victims suffice, there the cheapest group found."""
+        outlook = self._outlook(
+            claimant, [n for t in types for n in self.ledger.nodes_of(ask.own[t])]
+        )
         open_jobs = self.victims.open_to(claimant.key, claimant.partition)
         for span in (Span.RACK, Span.SWITCH, Span.ANY):
-            if span <= ask.span:
-                options = [
-                    found
-                    for gpu_type in types
-                    for group in self._groups(ask, gpu_type, span)
-                    if (found := self._in_group(group, ask, open_jobs)) is not None
-                ]
-                if options:
-                    return min(options, key=lambda found: (total_cost(found.victims), found.nodes))
+            if span > ask.span:
+                break
+            best: Found | None = None
+            best_cost = math.inf
+            for bound, nodes in self._groups(ask, types, span, outlook):
+                if bound >= best_cost:
+                    break
+                found = self._in_group(nodes, ask, open_jobs)
+                if found is not None and (cost := total_cost(found.victims)) < best_cost:
+                    best, best_cost = found, cost
+            if best is not None:
+                return best
         return None
 
-    def _groups(self, ask: Ask, gpu_type: int, span: Span) -> list[list[int]]:
-        nodes = self.ledger.nodes_of(ask.own[gpu_type])
-        if span is Span.ANY:
-            return [nodes]
-        groups: dict[int, list[int]] = {}
-        for node in nodes:
-            place = self.ledger.place[node]
-            groups.setdefault(place.rack if span is Span.RACK else place.switch, []).append(node)
-        return [groups[group] for group in sorted(groups) if group >= 0]
+    def _groups(
+        self, ask: Ask, types: tuple[int, ...], span: Span, outlook: "_Outlook"
+    ) -> list[tuple[float, list[int]]]:
+        """Groups of nodes that could hold the gang, with the least it could cost there."""
+        table = self.ledger.snapshot.nodes
+        group_of = {Span.RACK: table.rack, Span.SWITCH: table.switch}
+        groups: list[tuple[float, list[int]]] = []
+        for gpu_type in types:
+            rows = np.array(self.ledger.nodes_of(ask.own[gpu_type]), np.int64)
+            group = group_of[span][rows] if span in group_of else np.zeros(len(rows), np.int32)
+            rows, group = rows[group >= 0], group[group >= 0]
+            if not len(rows):
+                continue
+            soon = np.bincount(group, outlook.soon[rows])
+            able = np.flatnonzero(soon + np.bincount(group, outlook.stoppable[rows]) >= ask.gpus)
+            for chosen in able.tolist():
+                nodes = rows[group == chosen]
+                missing = max(0.0, ask.gpus - float(soon[chosen]))
+                least = missing * float(outlook.per_gpu[nodes].min()) if missing else 0.0
+                groups.append((least, nodes.tolist()))
+        return sorted(groups)
 
     def _in_group(self, nodes: list[int], ask: Ask, open_jobs: Bool) -> Found | None:
-        if sum(self.ledger.gpus[node] for node in nodes) < ask.gpus:
-            return None
         inside = np.zeros(len(self.ledger.free), np.bool_)
         inside[nodes] = True
         candidates = self.victims.in_group(inside, open_jobs)

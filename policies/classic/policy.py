@@ -40,6 +40,10 @@ class Classic:
         rules = self.rules
         return not rules.strict and not rules.reservations and rules.placement != "buddy"
 
+    @property
+    def minds_running(self) -> bool:
+        return False
+
     def plan(self, snapshot: Snapshot) -> Plan:
         rules, jobs = self.rules, snapshot.jobs
         ledger = Ledger(
@@ -80,6 +84,9 @@ class Classic:
 
     def _claims(self, ledger: Ledger, key: F64, remaining_s: F64) -> Claims | None:
         rules, snapshot = self.rules, ledger.snapshot
+        stopping = snapshot.jobs.state == JobState.STOPPING
+        if not (rules.preempt or snapshot.partitions.lends.any() or stopping.any()):
+            return None
         key_once_stopped = rules.ordering(snapshot, remaining_s + lost_s(snapshot))
         victims = Victims(
             snapshot,
