@@ -15,7 +15,7 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 
-def column(dtype: type[np.generic], *, fill: float | None = None, ndim: int = 1) -> Any:  # noqa: ANN401
+def column(dtype: type[np.generic], *, fill: float | None = None, ndim: int = 1) -> Any:
     """Declare a column; one with a `fill` may be left out when the table is built."""
     return field(metadata={"dtype": dtype, "fill": fill, "ndim": ndim})
 
@@ -48,7 +48,7 @@ class Table:
             yield f.name, getattr(self, f.name)
 
 
-def _settle(name: str, given: Any, meta: Any, length: int) -> Any:  # noqa: ANN401
+def _settle(name: str, given: Any, meta: Any, length: int) -> Any:
     if not meta:
         return tuple(given)
     if given is None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I32, I64, Bool
+from policies.columns import I64, Bool
 from policies.placed import Placed, rows_of
 from policies.plan import Plan
 from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
@@ -119,19 +119,20 @@ def _check_gangs(snapshot: Snapshot, placed: Placed) -> Iterator[Violation]:
     pairs = placed.job * len(nodes) + placed.node
     if len(np.unique(pairs)) != len(pairs):
         yield Violation("node_twice", "a job names the same node twice")
-    groups: dict[Span, I64 | I32] = {
-        Span.NODE: np.arange(len(nodes)),
-        Span.RACK: nodes.rack,
-        Span.SWITCH: nodes.switch,
-    }
     first = np.zeros(len(jobs), np.int64)
     first[placed.job[::-1]] = placed.node[::-1]
-    for span, group in groups.items():
-        apart = (group[placed.node] != group[first[placed.job]]) | (group[placed.node] < 0)
-        # A job on one node lies together however little is known of racks and switches.
-        apart &= placed.node != first[placed.job]
-        torn = _mask(len(jobs), placed.job[apart & (jobs.span[placed.job] == span)])
-        yield from _each(jobs.id, torn, "span", "job {} lies wider apart than it allows")
+    here, anchor = placed.node, first[placed.job]
+    another_node = here != anchor
+    another_rack = another_node & (
+        (nodes.rack[here] != nodes.rack[anchor]) | (nodes.rack[here] < 0)
+    )
+    another_switch = another_rack & (
+        (nodes.switch[here] != nodes.switch[anchor]) | (nodes.switch[here] < 0)
+    )
+    apart = {Span.NODE: another_node, Span.RACK: another_rack, Span.SWITCH: another_switch}
+    for span, torn in apart.items():
+        jobs_torn = _mask(len(jobs), placed.job[torn & (jobs.span[placed.job] == span)])
+        yield from _each(jobs.id, jobs_torn, "span", "job {} lies wider apart than it allows")
     kind = nodes.gpu_type
     mixed = _mask(len(jobs), placed.job[kind[placed.node] != kind[first[placed.job]]])
     yield from _each(jobs.id, mixed, "mixed_types", "job {} mixes GPU types")

@@ -73,7 +73,8 @@ def room(gpus: I64, cpus: I64, mem_mib: I64, shape: Shape) -> I64:
 def fits_together(snapshot: Snapshot, shape: Shape, count: I64, usable: Bool, span: int) -> bool:
     """Whether usable nodes of one GPU type, within one group of `span`, have room for it all."""
     nodes = snapshot.nodes
-    group = {Span.RACK: nodes.rack, Span.SWITCH: nodes.switch}.get(Span(span))
+    tables = {Span.RACK: nodes.rack, Span.SWITCH: nodes.switch}
+    groups = [tables[kind] for kind in Span(span).groups() if kind in tables]
     for gpu_type in range(len(snapshot.gpu_types)):
         here = usable & (nodes.gpu_type == gpu_type)
         if not here.any():
@@ -82,9 +83,9 @@ def fits_together(snapshot: Snapshot, shape: Shape, count: I64, usable: Bool, sp
             return True
         if span == Span.ANY and count[here].sum() >= shape.gpus:
             return True
-        if group is not None:
-            here &= group >= 0
-            if here.any() and np.bincount(group[here], count[here]).max() >= shape.gpus:
+        for group in groups:
+            inside = here & (group >= 0)
+            if inside.any() and np.bincount(group[inside], count[inside]).max() >= shape.gpus:
                 return True
     return False
 

@@ -41,6 +41,10 @@ class Span(IntEnum):
     SWITCH = 2
     ANY = 3
 
+    def groups(self) -> tuple["Span", ...]:
+        """Kinds of node groups a job of this span may fill; a rack is near, whatever its switch."""
+        return (Span.SWITCH, Span.RACK) if self is Span.SWITCH else (self,)
+
 
 class NodeState(IntEnum):
     READY = 0

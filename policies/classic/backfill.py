@@ -3,11 +3,13 @@
 With one reservation this is EASY backfill, with many it is conservative backfill.
 """
 
+import math
+
 import numpy as np
 
 from policies.classic.timeline import Booking, Timeline
 from policies.columns import F64
-from policies.ledger import Ask, Hold, Ledger
+from policies.ledger import Ask, Hold, Ledger, RowPiece
 from policies.snapshot import JobState
 
 # A job that has outrun its estimate is expected to end this soon, again and again.
@@ -20,25 +22,27 @@ class Backfill:
         self.ledger = ledger
         self.now_s = snapshot.now_s
         est_run_s = snapshot.jobs.est_run_s
-        self.run_s: F64 = np.where(np.isnan(est_run_s), default_run_s, est_run_s)
-        self.run_s = np.maximum(self.run_s, _SOON_S)
-        self.run_s[snapshot.jobs.state == JobState.STOPPING] = _SOON_S
+        run_s: F64 = np.where(np.isnan(est_run_s), default_run_s, est_run_s)
+        run_s = np.maximum(run_s, _SOON_S)
+        run_s[snapshot.jobs.state == JobState.STOPPING] = _SOON_S
+        self.run_s: list[float] = run_s.tolist()
+        self.tenant: list[int] = snapshot.jobs.tenant.tolist()
         self._most = reservations
         self._timelines: dict[int, Timeline] = {}
         self._first_start_s: dict[int, float] = {}
         self._made: dict[int, int] = {}
-        self._started: list[Booking] = []
+        self._started: list[tuple[float, RowPiece]] = []
         self._too_long_s: dict[int, float] = {}
 
     def start(self, row: int, partition: int, ask: Ask, types: tuple[int, ...]) -> Hold | None:
         """Place the job now unless that would delay a reservation."""
-        tenant = int(self.ledger.snapshot.jobs.tenant[row])
-        timeline = self._timelines.get(partition)
-        run_s = float(self.run_s[row])
-        if run_s >= self._too_long_s.get(id(ask), np.inf):
+        run_s = self.run_s[row]
+        if run_s >= self._too_long_s.get(id(ask), math.inf):
             return None
+        tenant = self.tenant[row]
+        timeline = self._timelines.get(partition)
         unhindered = timeline is None or (
-            self.now_s + run_s <= self._first_start_s.get(partition, np.inf)
+            self.now_s + run_s <= self._first_start_s.get(partition, math.inf)
         )
         if timeline is None or unhindered:
             hold = self.ledger.try_place(ask, tenant, types)
@@ -60,25 +64,22 @@ class Backfill:
         timeline = self._timelines.get(partition)
         if timeline is None:
             timeline = self._timelines[partition] = self._open(partition)
-        reservation = timeline.earliest(ask, types, float(self.run_s[row]))
+        reservation = timeline.earliest(ask, types, self.run_s[row])
         if reservation is None:
             return None
-        timeline.book(reservation.shares, ask, reservation.start_s, float(self.run_s[row]))
+        timeline.book(reservation.shares, ask, reservation.start_s, self.run_s[row])
         self._made[partition] = self._made.get(partition, 0) + 1
-        first_s = self._first_start_s.get(partition, np.inf)
+        first_s = self._first_start_s.get(partition, math.inf)
         self._first_start_s[partition] = min(first_s, reservation.start_s)
         return reservation.start_s
 
     def _note(self, row: int, ask: Ask, hold: Hold, timeline: Timeline | None) -> None:
-        run_s = float(self.run_s[row])
-        shares = [(node, gpus.bit_count()) for node, gpus, _, _ in hold.pieces]
-        if timeline is not None:
-            timeline.book(shares, ask, self.now_s, run_s)
+        if timeline is None:
+            end_s = self.now_s + self.run_s[row]
+            self._started += [(end_s, piece) for piece in hold.pieces]
         else:
-            self._started += [
-                Booking(self.now_s + run_s, node, gpus.bit_count(), cpus, mem_mib)
-                for node, gpus, cpus, mem_mib in hold.pieces
-            ]
+            shares = [(node, gpus.bit_count()) for node, gpus, _, _ in hold.pieces]
+            timeline.book(shares, ask, self.now_s, self.run_s[row])
 
     def _open(self, partition: int) -> Timeline:
         snapshot = self.ledger.snapshot
@@ -89,7 +90,7 @@ class Backfill:
             for node in self.ledger.nodes_of((index,))
         ]
         held = snapshot.placements
-        end_s = self.now_s + self.run_s[held.job_of_piece()]
+        end_s = self.now_s + np.array(self.run_s)[held.job_of_piece()]
         running = map(
             Booking,
             end_s.tolist(),
@@ -98,4 +99,8 @@ class Backfill:
             held.cpus.tolist(),
             held.mem_mib.tolist(),
         )
-        return Timeline(self.ledger, sorted(nodes), [*running, *self._started])
+        started = (
+            Booking(end_s, node, gpus.bit_count(), cpus, mem_mib)
+            for end_s, (node, gpus, cpus, mem_mib) in self._started
+        )
+        return Timeline(self.ledger, sorted(nodes), [*running, *started])

@@ -19,6 +19,8 @@ from policies.snapshot import Span
 
 # A gang over nodes looks at this many of the victims with the least cost per GPU.
 _MOST_GANG_VICTIMS = 64
+# And at this many racks or switches, those that promise to be cheapest.
+_MOST_GROUPS = 8
 
 
 class Claimant(NamedTuple):
@@ -41,7 +43,7 @@ class _NodeQueue(NamedTuple):
 
 
 class _Outlook(NamedTuple):
-    """Per node: GPUs free soon, GPUs held by jobs that may be stopped, least cost per GPU of those."""
+    """Per node: GPUs free soon, GPUs of stoppable jobs, and the least cost per GPU of those."""
 
     soon: I64
     stoppable: I64
@@ -166,7 +168,7 @@ class Claims:
                 break
             best: Found | None = None
             best_cost = math.inf
-            for bound, nodes in self._groups(ask, types, span, outlook):
+            for bound, nodes in self._groups(ask, types, span, outlook)[:_MOST_GROUPS]:
                 if bound >= best_cost:
                     break
                 found = self._in_group(nodes, ask, open_jobs)

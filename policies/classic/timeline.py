@@ -136,8 +136,9 @@ class Timeline:
         if span is Span.ANY:
             return [None]
         table = self.ledger.snapshot.nodes
-        group = (table.rack if span is Span.RACK else table.switch)[self.nodes]
-        return [group == value for value in np.unique(group[group >= 0]).tolist()]
+        tables = {Span.RACK: table.rack, Span.SWITCH: table.switch}
+        groups = [tables[kind][self.nodes] for kind in span.groups()]
+        return [group == value for group in groups for value in np.unique(group[group >= 0])]
 
     def _gather(self, gpus: int, room: I64) -> list[tuple[int, int]]:
         shares = []

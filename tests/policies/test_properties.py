@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 
 from policies.invariants import check_plan
 from policies.ledger import Ledger
-from policies.plan import Plan
 from policies.placement import pack
+from policies.plan import Plan
 from policies.reach import shapes_of
 from policies.reasons import Reason
 from policies.registry import build, policy_names

@@ -162,7 +162,7 @@ class World:
         )
 
     def after(self, plan: Plan) -> "World":
-        """The next round's world: stopping work is gone, victims stop, starts run; no time passes."""
+        """The next round's world: stopping work is gone, victims stop, starts run."""
         world = copy.deepcopy(self)
         for job in world.jobs:
             if job.state == JobState.STOPPING:
