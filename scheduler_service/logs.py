@@ -81,7 +81,7 @@ def _safe(render: structlog.typing.Processor) -> structlog.typing.Processor:
     return line
 
 
-def _hidden(key: object, value: Any) -> Any:  # noqa: ANN401 - a log line carries anything
+def _hidden(key: object, value: Any) -> Any:
     if isinstance(key, str) and _SECRET_KEYS.search(key):
         return HIDDEN
     if isinstance(value, Mapping):

@@ -60,7 +60,7 @@ def _api(site: Site) -> Program:
 
 
 def _worker(site: Site) -> Program:
-    arguments = (*CELERY, "worker", "--concurrency", "2")
+    arguments = (*CELERY, "worker", "--concurrency", "2", "--loglevel", _log_level(site))
     # Cold shutdown: a task cut short is delivered again, a worker without a parent is not kept.
     return replace(_python(site, "worker", *arguments), orphan_signal=signal.SIGQUIT)
 
@@ -68,7 +68,13 @@ def _worker(site: Site) -> Program:
 def _beat(site: Site) -> Program:
     schedule = str(site.var / "beat-schedule")
     # The supervisor is the only one to start it: a pid file could only be stale.
-    return _python(site, "beat", *CELERY, "beat", "--schedule", schedule, "--pidfile", "")
+    options = ("--schedule", schedule, "--pidfile", "", "--loglevel", _log_level(site))
+    return _python(site, "beat", *CELERY, "beat", *options)
+
+
+def _log_level(site: Site) -> str:
+    """Celery has a default of its own, with which it would overrule ours."""
+    return site.env.get("LOG_LEVEL") or "INFO"
 
 
 def _python(site: Site, name: str, *arguments: str) -> Program:
