@@ -50,7 +50,10 @@ class Filter(django_filters.Filter):  # type: ignore[misc]
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         if value in EMPTY_VALUES:
             return qs
-        return qs.filter(**{f"{self.field_name}__{self.lookup_expr}": value})
+        found: QuerySet[Any] = self.get_method(qs)(
+            **{f"{self.field_name}__{self.lookup_expr}": value}
+        )
+        return found
 
 
 class IntegerFilter(Filter):
@@ -73,10 +76,10 @@ class BooleanFilter(Filter):
 
 class InstantFilter(Filter):
     schema = {"type": "string", "format": "date-time"}
-    _field = fields.Instant()
+    _reader = fields.Instant()
 
     def read(self, text: str) -> Any:
-        return self._field.run_validation(text)
+        return self._reader.run_validation(text)
 
 
 class TextFilter(Filter):

@@ -4,12 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
 from rest.problems import Problem
 from tenancy import audit, services, tokens
@@ -41,6 +41,7 @@ class AuditedAdmin(ModelAdmin):  # type: ignore[misc]
         self._record(request, "delete", obj, {"name": str(obj)})
         super().delete_model(request, obj)
 
+    @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for obj in queryset:
             self._record(request, "delete", obj, {"name": str(obj)})
@@ -75,7 +76,7 @@ class TenantAdmin(AuditedAdmin):
     ordering = ("name",)
     actions = ("suspend", "resume")
 
-    @display(description="GPUs in use")
+    @admin.display(description="GPUs in use")
     def in_use(self, tenant: Tenant) -> str:
         quota = "∞" if tenant.gpu_quota is None else tenant.gpu_quota
         return f"{tenant.gpus_in_use} / {quota}"
@@ -126,9 +127,7 @@ class ApiTokenAdmin(ModelAdmin):  # type: ignore[misc]
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @display(
-        description="state", label={"live": "success", "expired": "warning", "revoked": "danger"}
-    )
+    @admin.display(description="state")
     def state(self, token: ApiToken) -> str:
         if token.revoked_at:
             return "revoked"
@@ -153,9 +152,10 @@ class ApiTokenAdmin(ModelAdmin):  # type: ignore[misc]
         overlap_s = int(OVERLAP.total_seconds())
         for token in queryset:
             try:
-                made = tokens.token_rotate(
-                    caller_of(request), token, overlap_s=overlap_s, now=timezone.now()
-                )
+                with transaction.atomic():
+                    made = tokens.token_rotate(
+                        caller_of(request), token, overlap_s=overlap_s, now=timezone.now()
+                    )
             except Problem as problem:
                 self.message_user(request, f"{token}: {problem.text}", messages.ERROR)
             else:

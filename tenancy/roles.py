@@ -42,6 +42,8 @@ RIGHTS: dict[str, frozenset[Role]] = {
     "nodes.write": _OPERATOR,
     "gpus.read": _EVERYBODY,
     "gpus.write": _OPERATOR,
+    "gpu_quotas.read": _EVERYBODY,
+    "gpu_quotas.write": _OPERATOR,
     "tariffs.read": _EVERYBODY,
     "tariffs.write": _OPERATOR,
     "carbon_series.read": _EVERYBODY,

@@ -43,25 +43,24 @@ def test_taken(field: Any, given_: Any, taken: Any) -> None:
     assert field.run_validation(given_) == taken
 
 
+REFUSED: list[tuple[Any, list[Any]]] = [
+    (INTEGER, [-1, 11, "5", True, 1.5, None, [], {}, 10**30, 1e308]),
+    (fields.Integer(), [2**63, -(2**63) - 1]),
+    (fields.Number(), ["1", True, None, 10**400]),
+    (fields.Boolean(), [1, 0, "true", "yes", None, []]),
+    (fields.Text(), [5, True, None, "", [], {}, "x" * 1001]),
+    (fields.Slug(), ["A", "-a", "a-", "a_b", "a\n", "", "x" * 64, 5]),
+    (fields.Choice(["a", "1"]), ["c", 1, True, None, ["a"], ""]),
+    (MONEY, [1, 0.5, "1e2", "1.", ".5", "+1", " 1", "1\n", "01", "NaN"]),
+    (MONEY, ["1000", "0.001", "٣", "Infinity", "", None, True]),
+    (WEIGHT, ["0", "0.00", "-1"]),
+    (fields.JsonObject(), [[], "x", 5, {"a": "x" * 70_000}]),
+    (fields.Items(child=fields.Integer(), max_length=1), [[1, 2], {}, "1", ["1"]]),
+]
+
+
 @pytest.mark.parametrize(
-    ("field", "refused"),
-    [
-        *[(INTEGER, value) for value in (-1, 11, "5", True, 1.5, None, [], {}, 10**30, 1e308)],
-        *[(fields.Integer(), value) for value in (2**63, -(2**63) - 1)],
-        *[(fields.Number(), value) for value in ("1", True, None, 10**400)],
-        *[(fields.Boolean(), value) for value in (1, 0, "true", "yes", None, [])],
-        *[(fields.Text(), value) for value in (5, True, None, "", [], {}, "x" * 1001)],
-        *[(fields.Slug(), value) for value in ("A", "-a", "a-", "a_b", "a\n", "", "x" * 64, 5)],
-        *[(fields.Choice(["a", "1"]), value) for value in ("c", 1, True, None, ["a"], "")],
-        *[(MONEY, value) for value in (1, 0.5, "1e2", "1.", ".5", "+1", " 1", "1\n", "01", "NaN")],
-        *[(MONEY, value) for value in ("1000", "0.001", "٣", "Infinity", "", None, True)],
-        *[(WEIGHT, value) for value in ("0", "0.00", "-1")],
-        *[(fields.JsonObject(), value) for value in ([], "x", 5, {"a": "x" * 70_000})],
-        *[
-            (fields.Items(child=fields.Integer(), max_length=1), v)
-            for v in ([1, 2], {}, "1", ["1"])
-        ],
-    ],
+    ("field", "refused"), [(field, value) for field, values in REFUSED for value in values]
 )
 def test_refused(field: Any, refused: Any) -> None:
     with pytest.raises(ValidationError):

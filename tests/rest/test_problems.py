@@ -119,7 +119,7 @@ def test_pointers_follow_nested_lists_and_escape() -> None:
         {
             "cars": [{}, {"wheels": [{"a/b": ["bad"]}]}],
             "non_field_errors": ["together wrong"],
-            "tags": {3: ["too long"]},
+            "tags": {"3": ["too long"]},
         },
         code="nope",
     ).detail
