@@ -3,11 +3,11 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,7 +15,7 @@ import pytest
 
 from agent.devices.emulated import NAMESPACE
 from agent.wire import DesiredAttempt
-from tests.agent.service import JOIN_TOKEN, Listener, Service, until
+from tests.agent.service import JOIN_TOKEN, Listener, Service
 
 TWO_GPUS = """
 [host]
@@ -34,11 +34,11 @@ clocks_mhz = [510, 810, 1110, 1410]
 """
 
 NODE = "node-1"
+ROOT = Path(__file__).parents[2]
+FOREVER = "import time; time.sleep(600)"
 
 
 def gpu_uuid(index: int, node: str = NODE) -> str:
-    import uuid  # noqa: PLC0415 - the one place that knows how emulated GPUs are named
-
     return f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}"
 
 
@@ -76,6 +76,15 @@ class AgentProcess:
     def said(self) -> str:
         return self.log.read_text()
 
+    def shim_pid(self, attempt_id: int) -> int:
+        directory = self.run_dir(attempt_id)
+        assert directory is not None
+        return int(json.loads((directory / "claim").read_text())["pid"])
+
+    def job_pids(self, attempt_id: int) -> set[int]:
+        shim = psutil.Process(self.shim_pid(attempt_id))
+        return {process.pid for process in shim.children(recursive=True)}
+
     def run_dir(self, attempt_id: int) -> Path | None:
         return next(iter((self.state / "runs").glob(f"{attempt_id}-*")), None)
 
@@ -98,76 +107,65 @@ class AgentProcess:
                             process.kill()
 
 
-@pytest.fixture
-def service() -> Iterator[Service]:
-    return Service()
+class Ground:
+    """A service and the agents of one node, below one directory."""
 
+    def __init__(self, directory: Path, service: Service, url: str) -> None:
+        self.directory, self.service, self.url = directory, service, url
+        self.catalogue = directory / "node.toml"
+        self.catalogue.write_text(TWO_GPUS)
+        self.agents: list[AgentProcess] = []
 
-@pytest.fixture
-def url(service: Service) -> Iterator[str]:
-    with Listener(service) as listener:
-        yield listener.url
-
-
-@pytest.fixture
-def catalogue(tmp_path: Path) -> Path:
-    path = tmp_path / "node.toml"
-    path.write_text(TWO_GPUS)
-    return path
-
-
-@pytest.fixture
-def new_agent(tmp_path: Path, url: str, catalogue: Path) -> Iterator[Callable[..., AgentProcess]]:
-    """Agents with a state directory each; all are gone afterwards."""
-    made: list[AgentProcess] = []
-    root = Path(__file__).parents[2]
-    env = os.environ | {
-        "FAIRWATT_JOIN_TOKEN": JOIN_TOKEN,
-        "NO_PROXY": "127.0.0.1",
-        "PYTHONPATH": str(root),
-    }
-
-    def make(name: str = "state") -> AgentProcess:
-        made.append(AgentProcess(url, tmp_path / name, catalogue, dict(env)))
-        return made[-1]
-
-    yield make
-    for agent in made:
-        agent.stop()
-
-
-@pytest.fixture
-def agent(new_agent: Callable[..., AgentProcess]) -> AgentProcess:
-    return new_agent().start()
-
-
-@pytest.fixture
-def attempt() -> Callable[..., DesiredAttempt]:
-    """An attempt of a Python program on GPU 0, with anything changed."""
-
-    def make(code: str = "import time; time.sleep(600)", **changes: object) -> DesiredAttempt:
-        attempt_id = changes.pop("attempt_id", 7)
-        facts: dict[str, object] = {
-            "attempt_id": attempt_id,
-            "fence": 70,
-            "job_id": 3,
-            "argv": (sys.executable, "-c", code),
-            "gpu_uuids": (gpu_uuid(0),),
-            "cpus": 1,
-            "memory_mib": 0,
-            "checkpoint_key": "3",
-            "grace_s": 5.0,
+    def agent(self, name: str = "state", **env: str) -> AgentProcess:
+        base = os.environ | {
+            "FAIRWATT_JOIN_TOKEN": JOIN_TOKEN,
+            "NO_PROXY": "127.0.0.1",
+            "PYTHONPATH": str(ROOT),
         }
-        return DesiredAttempt(**(facts | changes))  # type: ignore[arg-type]
+        agent = AgentProcess(self.url, self.directory / name, self.catalogue, base | env)
+        self.agents.append(agent)
+        return agent
 
-    return make
+
+@contextlib.contextmanager
+def ground_at(directory: Path) -> Iterator[Ground]:
+    service = Service()
+    with Listener(service) as listener:
+        ground = Ground(directory, service, listener.url)
+        try:
+            yield ground
+        finally:
+            for agent in ground.agents:
+                agent.stop()
 
 
 @pytest.fixture
-def bwrap() -> str:
-    if found := shutil.which("bwrap"):
-        return found
-    pytest.skip("bubblewrap is not installed")
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    with ground_at(tmp_path) as made:
+        yield made
 
 
-__all__ = ["AgentProcess", "until"]
+@pytest.fixture
+def service(ground: Ground) -> Service:
+    return ground.service
+
+
+@pytest.fixture
+def agent(ground: Ground) -> AgentProcess:
+    return ground.agent().start()
+
+
+def attempt(code: str = FOREVER, **changes: object) -> DesiredAttempt:
+    """An attempt of a Python program on GPU 0, with anything changed."""
+    facts: dict[str, object] = {
+        "attempt_id": 7,
+        "fence": 70,
+        "job_id": 3,
+        "argv": (sys.executable, "-c", code),
+        "gpu_uuids": (gpu_uuid(0),),
+        "cpus": 1,
+        "memory_mib": 0,
+        "checkpoint_key": "3",
+        "grace_s": 5.0,
+    }
+    return DesiredAttempt(**(facts | changes))  # type: ignore[arg-type]
