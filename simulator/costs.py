@@ -1,0 +1,32 @@
+"""What stopping, moving and spreading work costs in a world."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """Seconds during which a job holds its GPUs without progress, and how much slower it runs.
+
+    With `saves_on_stop` a preempted or moved job spends `checkpoint_s` and keeps all its work;
+    without it falls back to its last checkpoint, taken every `checkpoint_every_s` of progress at no
+    cost. A failing node always sends its jobs back there.
+    """
+
+    start_s: float = 0.0
+    restart_s: float = 0.0
+    checkpoint_s: float = 0.0
+    saves_on_stop: bool = True
+    checkpoint_every_s: float = math.inf
+    boot_s: float = 0.0
+    slowdown_in_rack: float = 0.0
+    slowdown_in_switch: float = 0.0
+    slowdown_across: float = 0.0
+
+    def slowdown(self, racks: set[int], switches: set[int]) -> float:
+        """Of a gang on several nodes, by the narrowest part of the topology that holds it."""
+        if len(racks) == 1 and -1 not in racks:
+            return self.slowdown_in_rack
+        if len(switches) == 1 and -1 not in switches:
+            return self.slowdown_in_switch
+        return self.slowdown_across

@@ -1,0 +1,143 @@
+"""Joules, money and grams of a run, integrated exactly over piecewise-constant watts and prices."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from policies.columns import F64, I64
+from policies.models.curve import Curve
+from policies.models.tariff import (
+    FlatTariff,
+    HourlyTariff,
+    Tariff,
+    TimeOfUseTariff,
+    demand_charge,
+)
+from policies.snapshot import NodeState
+from simulator.engine import Outcome
+from simulator.log import Stretches
+
+# Utilities meter demand as the mean of a quarter of an hour.
+DEMAND_WINDOW_S = 900
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """Watts of the whole cluster, PUE included, from `edges_s[i]` until `edges_s[i + 1]`."""
+
+    edges_s: F64
+    watts: F64
+
+    def joules_until(self, t_s: F64) -> F64:
+        areas = np.concatenate([[0.0], np.cumsum(self.watts * np.diff(self.edges_s))])
+        return np.asarray(np.interp(t_s, self.edges_s, areas), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Energy:
+    """Per stretch what its job added, and for the idle draw of the nodes as a whole."""
+
+    stretch_j: F64
+    stretch_cost: F64
+    stretch_carbon_g: F64
+    idle_j: float
+    idle_cost: float
+    idle_carbon_g: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Idle:
+    """Stretches of time in which nodes were not off, and what they drew without any job."""
+
+    from_s: F64
+    to_s: F64
+    watts: F64
+
+
+def idle_stretches(outcome: Outcome) -> Idle:
+    nodes, types = outcome.setting.machines.nodes, outcome.setting.machines.gpu_types
+    idle_w = nodes.host_idle_w + nodes.gpus * types.idle_w[nodes.gpu_type]
+    on = np.flatnonzero(nodes.state != NodeState.OFF).tolist()
+    on_since: dict[int, float] = dict.fromkeys(on, outcome.setting.origin_s)
+    rows: list[tuple[int, float, float]] = []
+    for at_s, node, state in outcome.log.node_changes:
+        if state == NodeState.OFF and node in on_since:
+            rows.append((node, on_since.pop(node), at_s))
+        elif state != NodeState.OFF:
+            on_since.setdefault(node, at_s)
+    rows += [(node, since_s, outcome.ended_s) for node, since_s in on_since.items()]
+    of_nodes, from_s, to_s = (np.array(column) for column in zip(*rows, strict=True))
+    return Idle(from_s, to_s, idle_w[of_nodes])
+
+
+def energy(outcome: Outcome, stretches: Stretches) -> Energy:
+    setting, idle = outcome.setting, idle_stretches(outcome)
+    watts, idle_w = stretches.watts * setting.pue, idle.watts * setting.pue
+
+    def priced(curve: Curve | None, watts: F64, from_s: F64, to_s: F64) -> F64:
+        return np.zeros(len(watts)) if curve is None else curve.cost(watts, from_s, to_s)
+
+    def of_idle(curve: Curve | None) -> float:
+        return float(priced(curve, idle_w, idle.from_s, idle.to_s).sum())
+
+    return Energy(
+        stretch_j=watts * (stretches.to_s - stretches.from_s),
+        stretch_cost=priced(setting.price, watts, stretches.from_s, stretches.to_s),
+        stretch_carbon_g=priced(setting.carbon, watts, stretches.from_s, stretches.to_s),
+        idle_j=float((idle_w * (idle.to_s - idle.from_s)).sum()),
+        idle_cost=of_idle(setting.price),
+        idle_carbon_g=of_idle(setting.carbon),
+    )
+
+
+def draw(outcome: Outcome, stretches: Stretches) -> Draw:
+    idle = idle_stretches(outcome)
+    from_s = np.concatenate([stretches.from_s, idle.from_s])
+    to_s = np.concatenate([stretches.to_s, idle.to_s])
+    watts = np.concatenate([stretches.watts, idle.watts]) * outcome.setting.pue
+    edges_s, at = np.unique(np.concatenate([from_s, to_s]), return_inverse=True)
+    change = np.zeros(len(edges_s))
+    np.add.at(change, at, np.concatenate([watts, -watts]))
+    return Draw(edges_s, np.cumsum(change)[:-1])
+
+
+def demand_cost(drawn: Draw, tariff: Tariff) -> Decimal:
+    """The demand charges of all months, by the highest mean draw of their metering windows."""
+    if isinstance(tariff, HourlyTariff) or len(drawn.edges_s) < 2:
+        return Decimal(0)
+    first = int(drawn.edges_s[0] // DEMAND_WINDOW_S)
+    last = int(np.ceil(drawn.edges_s[-1] / DEMAND_WINDOW_S))
+    edges_s = np.arange(first, last + 1, dtype=np.float64) * DEMAND_WINDOW_S
+    kw = np.diff(drawn.joules_until(edges_s)) / DEMAND_WINDOW_S / 1000
+    starts_s = edges_s[:-1]
+    return sum(
+        (
+            _month_cost(kw[month], starts_s[month], tariff)
+            for month in _months(starts_s, _zone(tariff))
+        ),
+        Decimal(0),
+    )
+
+
+def _zone(tariff: FlatTariff | TimeOfUseTariff) -> ZoneInfo:
+    return ZoneInfo(tariff.timezone if isinstance(tariff, TimeOfUseTariff) else "UTC")
+
+
+def _months(starts_s: F64, zone: ZoneInfo) -> list[I64]:
+    """Rows of every local month."""
+    # A day's windows change month together, up to the offset: ask once per window of one hour.
+    local = [datetime.fromtimestamp(s, UTC).astimezone(zone) for s in starts_s[::4].tolist()]
+    month = np.repeat([at.year * 12 + at.month for at in local], 4)[: len(starts_s)]
+    return [np.flatnonzero(month == one) for one in np.unique(month)]
+
+
+def _month_cost(kw: F64, starts_s: F64, tariff: FlatTariff | TimeOfUseTariff) -> Decimal:
+    peak = Decimal(float(kw.max()))
+    if isinstance(tariff, FlatTariff):
+        return demand_charge(peak, tariff.demand_charge_per_kw)
+    period = tariff.period_at(starts_s)
+    peaks = [Decimal(float(kw[period == i].max(initial=0))) for i in range(len(tariff.periods))]
+    return demand_charge(peak, tariff.demand_charge_per_kw, tariff.periods, peaks)

@@ -1,0 +1,139 @@
+"""Who holds which GPUs, CPUs and memory, kept as lists for the world and columns for snapshots."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from policies.columns import F64, I32, I64, U8, U64
+from policies.ledger import RowPiece
+from policies.snapshot import NodeState, NodeTable, Placements, TenantTable
+from simulator.job_columns import JobColumns
+from simulator.machines import Machines
+
+RowPieces = tuple[RowPiece, ...]
+
+
+class BrokenPlanError(Exception):
+    """A plan that gives away what is not free."""
+
+
+class Holdings:
+    def __init__(self, machines: Machines, jobs: JobColumns, tenants: TenantTable) -> None:
+        nodes = machines.nodes
+        self.jobs = jobs
+        self.of_job: dict[int, RowPieces] = {}
+        self.on_node: list[set[int]] = [set() for _ in range(len(nodes))]
+        self.node_state: U8 = nodes.state.copy()
+        self.free: list[int] = nodes.free_gpus.tolist()
+        self._spread_jobs: set[int] = set()
+        self._free_gpus: U64 = nodes.free_gpus.copy()
+        self._free_cpus: I32 = nodes.free_cpus.copy()
+        self._free_mem_mib: I64 = nodes.free_mem_mib.copy()
+        self._gpu_type: list[int] = nodes.gpu_type.tolist()
+        self._used: I32 = np.zeros(len(tenants), np.int32)
+        self._used_by_type: I32 = np.zeros((len(tenants), len(machines.gpu_types)), np.int32)
+        self._nodes = nodes
+        self._tenants = tenants
+        self._tenant: list[int] = jobs.table(jobs.id, 0.0).tenant.tolist()
+
+    def free_counts(self) -> I64:
+        return np.bitwise_count(self._free_gpus).astype(np.int64)
+
+    def take(self, row: int, pieces: RowPieces) -> int:
+        """Give `pieces` to the job; returns how many GPUs those are."""
+        for node, mask, cpus, mem_mib in pieces:
+            if mask & ~self.free[node] or self.node_state[node] != NodeState.READY:
+                raise BrokenPlanError(f"job {row} is given GPUs {mask:#b} of node {node}, not free")
+            self._free(node, self.free[node] & ~mask)
+            self._free_cpus[node] -= cpus
+            self._free_mem_mib[node] -= mem_mib
+            self.on_node[node].add(row)
+        gpus = sum(piece[1].bit_count() for piece in pieces)
+        self.of_job[row] = pieces
+        self._show(row, pieces, gpus)
+        self._charge(row, pieces, gpus)
+        return gpus
+
+    def give(self, row: int) -> RowPieces:
+        """Take everything back from the job."""
+        pieces = self.of_job.pop(row)
+        for node, mask, cpus, mem_mib in pieces:
+            self._free(node, self.free[node] | mask)
+            self._free_cpus[node] += cpus
+            self._free_mem_mib[node] += mem_mib
+            self.on_node[node].discard(row)
+        gpus = int(self.jobs.held_gpus[row])
+        self._show(row, (), 0)
+        self._charge(row, pieces, -gpus)
+        return pieces
+
+    def placements(self, rows: I64) -> Placements:
+        jobs = self.jobs
+        counts = jobs.piece_count[rows]
+        offset = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(counts, out=offset[1:])
+        holders = rows[counts > 0]
+        at = offset[:-1][counts > 0]
+        node, cpus = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
+        gpus, mem_mib = np.empty(offset[-1], np.uint64), np.empty(offset[-1], np.int64)
+        node[at], cpus[at] = jobs.first_node[holders], jobs.first_cpus[holders]
+        gpus[at], mem_mib[at] = jobs.first_mask[holders], jobs.first_mem_mib[holders]
+        if self._spread_jobs:
+            spread = np.array(sorted(self._spread_jobs), np.int64)
+            first = offset[np.searchsorted(rows, spread)]
+            for row, start in zip(spread.tolist(), first.tolist(), strict=True):
+                for i, piece in enumerate(self.of_job[row], start):
+                    node[i], gpus[i], cpus[i], mem_mib[i] = piece
+        return Placements(offset=offset, node=node, gpus=gpus, cpus=cpus, mem_mib=mem_mib)
+
+    def node_table(self) -> NodeTable:
+        nodes = self._nodes
+        return NodeTable(
+            id=nodes.id,
+            state=self.node_state.copy(),
+            partition=nodes.partition,
+            gpu_type=nodes.gpu_type,
+            gpus=nodes.gpus,
+            free_gpus=self._free_gpus.copy(),
+            cpus=nodes.cpus,
+            free_cpus=self._free_cpus.copy(),
+            mem_mib=nodes.mem_mib,
+            free_mem_mib=self._free_mem_mib.copy(),
+            rack=nodes.rack,
+            switch=nodes.switch,
+            host_idle_w=nodes.host_idle_w,
+            host_peak_w=nodes.host_peak_w,
+        )
+
+    def tenant_table(self, energy_left_j: F64) -> TenantTable:
+        tenants = self._tenants
+        return TenantTable(
+            id=tenants.id,
+            weight=tenants.weight,
+            quota_gpus=tenants.quota_gpus,
+            used_gpus=self._used.copy(),
+            quota_by_type=tenants.quota_by_type,
+            used_by_type=self._used_by_type.copy(),
+            energy_left_j=energy_left_j,
+        )
+
+    def _free(self, node: int, mask: int) -> None:
+        self.free[node] = mask
+        self._free_gpus[node] = mask
+
+    def _show(self, row: int, pieces: RowPieces, gpus: int) -> None:
+        jobs = self.jobs
+        jobs.piece_count[row] = len(pieces)
+        jobs.held_gpus[row] = gpus
+        if len(pieces) > 1:
+            self._spread_jobs.add(row)
+        else:
+            self._spread_jobs.discard(row)
+        if pieces:
+            jobs.first_node[row], mask, jobs.first_cpus[row], mem_mib = pieces[0]
+            jobs.first_mask[row], jobs.first_mem_mib[row] = mask, mem_mib
+
+    def _charge(self, row: int, pieces: Sequence[RowPiece], gpus: int) -> None:
+        tenant = self._tenant[row]
+        self._used[tenant] += gpus
+        self._used_by_type[tenant, self._gpu_type[pieces[0][0]]] += gpus

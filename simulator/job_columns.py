@@ -1,0 +1,139 @@
+"""State of every job as columns, from which the live ones are taken at once for a snapshot."""
+
+import numpy as np
+
+from policies.columns import F64, I32, I64, U8, U64, Bool
+from policies.snapshot import Blocked, JobState, JobTable
+from simulator.costs import Costs
+from simulator.workload import Workload
+
+# Rows of one block, so that a snapshot takes the live jobs of all columns in one operation.
+_SEEN_F64 = (
+    "submitted_s", "deadline_s", "tardiness_weight", "work_total", "work_left", "attained_gpu_s",
+    "est_total_s", "est_run_s", "started_s", "checkpoint_s", "restart_cost_s", "min_run_s",
+)  # fmt: skip
+_HIDDEN_F64 = ("done", "rate", "since_s", "resumes_s", "s_per_work")
+_I32 = (
+    "tenant", "profile", "partition", "priority", "min_gpus", "max_gpus", "cpus_per_gpu",
+    "clock_mhz", "held_gpus", "piece_count", "first_node", "first_cpus",
+)  # fmt: skip
+_SEEN_I32 = _I32[:8]
+
+
+class JobColumns:
+    """`work_total` is what policies believe; `work` is the truth.
+
+    A running job has done `done` work when it `resumes_s`, and `rate` per second from then on; it
+    has held `held_gpus` since `since_s`.
+    """
+
+    submitted_s: F64
+    attained_gpu_s: F64
+    restart_cost_s: F64
+    started_s: F64
+    done: F64
+    rate: F64
+    since_s: F64
+    resumes_s: F64
+    clock_mhz: I32
+    held_gpus: I32
+    piece_count: I32
+    first_node: I32
+    first_cpus: I32
+
+    def __init__(
+        self, jobs: Workload, believed_work: F64, asked_rate: F64, costs: Costs, origin_s: float
+    ) -> None:
+        count = len(jobs)
+        self.work = jobs.work
+        self.costs = costs
+        self.id: I64 = np.arange(count)
+        self.state: U8 = np.full(count, JobState.QUEUED, np.uint8)
+        self.live: Bool = np.zeros(count, np.bool_)
+        self.first_mask: U64 = np.zeros(count, np.uint64)
+        self.first_mem_mib: I64 = np.zeros(count, np.int64)
+        self._gpu_types, self._span, self._preemptible = (
+            jobs.gpu_types,
+            jobs.span,
+            jobs.preemptible,
+        )
+        self._mem_mib_per_gpu = jobs.mem_mib_per_gpu
+        self._f64: F64 = np.zeros((len(_SEEN_F64) + len(_HIDDEN_F64), count))
+        self._i32: I32 = np.zeros((len(_I32), count), np.int32)
+        for at, name in enumerate((*_SEEN_F64, *_HIDDEN_F64)):
+            setattr(self, name, self._f64[at])
+        for at, name in enumerate(_I32):
+            setattr(self, name, self._i32[at])
+        self._fill(jobs, believed_work, asked_rate, origin_s)
+
+    def _fill(self, jobs: Workload, believed: F64, asked_rate: F64, origin_s: float) -> None:
+        given = {
+            "submitted_s": jobs.submitted_s,
+            "deadline_s": jobs.deadline_s,
+            "tardiness_weight": jobs.tardiness_weight,
+            "work_total": believed,
+            "est_total_s": believed / asked_rate,
+            "s_per_work": 1.0 / asked_rate,
+            "started_s": np.nan,
+            "checkpoint_s": np.nan,
+            "since_s": origin_s,
+            "resumes_s": origin_s,
+            "tenant": jobs.tenant,
+            "profile": jobs.profile,
+            "partition": jobs.partition,
+            "priority": jobs.priority,
+            "min_gpus": jobs.gpus,
+            "max_gpus": jobs.max_gpus,
+            "cpus_per_gpu": jobs.cpus_per_gpu,
+        }
+        for name, values in given.items():
+            getattr(self, name)[:] = values
+        self.restart_cost_s[:] = self.costs.restart_s
+        if self.costs.saves_on_stop:
+            self.restart_cost_s += self.costs.checkpoint_s
+
+    def table(self, rows: I64, now_s: float) -> JobTable:
+        """The live jobs `rows` as policies see them."""
+        numbers = self._f64.take(rows, axis=1)
+        seen = dict(zip(_SEEN_F64, numbers, strict=False))
+        done, rate, since_s, resumes_s, s_per_work = numbers[len(_SEEN_F64) :]
+        whole = self._i32.take(rows, axis=1)
+        state = self.state[rows]
+        progress_s = np.maximum(now_s - resumes_s, 0.0)
+        seen["work_left"] -= done + rate * progress_s
+        seen["work_left"] += seen["work_total"]
+        np.maximum(seen["work_left"], 0.0, out=seen["work_left"])
+        np.multiply(seen["work_left"], s_per_work, out=seen["est_run_s"])
+        held_gpus = whole[_I32.index("held_gpus")]
+        seen["attained_gpu_s"] += held_gpus * (now_s - since_s)
+        self._checkpoints(seen["checkpoint_s"], progress_s, resumes_s, held_gpus > 0, now_s)
+        numbers.flags.writeable = whole.flags.writeable = False
+        return JobTable(
+            id=rows,
+            state=state,
+            blocked=np.full(len(rows), Blocked.NO, np.uint8),
+            gpu_types=self._gpu_types[rows],
+            mem_mib_per_gpu=self._mem_mib_per_gpu[rows],
+            span=self._span[rows],
+            preemptible=self._preemptible[rows],
+            **seen,
+            **dict(zip(_SEEN_I32, whole, strict=False)),
+        )
+
+    def _checkpoints(
+        self, out: F64, progress_s: F64, resumes_s: F64, running: Bool, now_s: float
+    ) -> None:
+        """When a running job's work was, or if stopped now would be, last safe."""
+        if self.costs.saves_on_stop:
+            out[running] = now_s
+        else:
+            every_s = self.costs.checkpoint_every_s
+            whole_s = np.floor(progress_s / every_s) * every_s if np.isfinite(every_s) else 0.0
+            np.copyto(out, resumes_s + whole_s, where=running)
+
+    def done_at(self, row: int, now_s: float) -> float:
+        """True work done by a job, running or not."""
+        progress_s = max(now_s - float(self.resumes_s[row]), 0.0)
+        return min(
+            float(self.done[row]) + float(self.rate[row]) * progress_s, float(self.work[row])
+        )

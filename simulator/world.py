@@ -1,0 +1,278 @@
+"""The world: jobs that arrive, run, stop and finish on nodes that may fail, event by event."""
+
+import heapq
+import math
+from collections.abc import Callable
+from enum import IntEnum
+
+import numpy as np
+
+from policies.columns import F64, I64
+from policies.plan import Piece, Plan
+from policies.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
+from simulator.costs import Costs
+from simulator.holdings import BrokenPlanError, Holdings, RowPieces
+from simulator.job_columns import JobColumns
+from simulator.log import End, Log
+from simulator.setting import Setting
+from simulator.truth import Truth
+
+
+class Event(IntEnum):
+    """In the order in which events of one moment are handled."""
+
+    FINISH = 0
+    RELEASE = 1
+    NODE_UP = 2
+    NODE_DOWN = 3
+
+
+class World:
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.costs: Costs = setting.costs
+        self.truth = Truth(setting.jobs, setting.machines, setting.profiles, setting.costs)
+        self.now_s: float = setting.origin_s
+        asked_rate = np.array(
+            [self.truth.asked_rate(row, kind) for row, kind in enumerate(setting.first_types())]
+        )
+        self.jobs = JobColumns(
+            setting.jobs, setting.believed_work, asked_rate, setting.costs, setting.origin_s
+        )
+        self.holdings = Holdings(setting.machines, self.jobs, setting.tenants)
+        self.log = Log()
+        self.finished_s: F64 = np.full(len(setting.jobs), np.nan)
+        self.first_start_s: F64 = np.full(len(setting.jobs), np.nan)
+        self.finished = 0
+        self.queued = 0
+        self.rounds = 0
+        self.changed = False
+        """Whether anything but time has moved since the last plan was applied."""
+        self._arrivals: list[float] = [*setting.jobs.submitted_s.tolist(), math.inf]
+        self._arrived = 0
+        self._first_live = 0
+        self._events: list[tuple[float, int, int, int]] = []
+        self._epoch: list[int] = [0] * len(setting.jobs)
+        self._watts: dict[int, float] = {}
+        self._joules = np.zeros(len(setting.tenants))
+        self._draw_w = np.zeros(len(setting.tenants))
+        self._handlers: dict[int, Callable[[int], None]] = {
+            Event.FINISH: self._finish,
+            Event.RELEASE: self._release,
+            Event.NODE_UP: self._node_up,
+            Event.NODE_DOWN: self._node_down,
+        }
+        for at_s, node, up_s in setting.outages:
+            self._schedule(at_s, Event.NODE_DOWN, node)
+            self._schedule(up_s, Event.NODE_UP, node)
+
+    @property
+    def running(self) -> int:
+        return len(self.holdings.of_job)
+
+    def next_event_s(self) -> float:
+        events, epoch = self._events, self._epoch
+        while events and events[0][1] <= Event.RELEASE and events[0][3] != epoch[events[0][2]]:
+            heapq.heappop(events)
+        arrival_s = self._arrivals[self._arrived]
+        return min(arrival_s, events[0][0]) if events else arrival_s
+
+    def advance(self, to_s: float) -> None:
+        """Let everything happen that is due at `to_s`, the time of the next event."""
+        self.now_s = to_s
+        while self.next_event_s() <= to_s and self._events and self._events[0][0] <= to_s:
+            _, kind, row, _ = heapq.heappop(self._events)
+            self._handlers[kind](row)
+            self.changed = True
+        while self._arrivals[self._arrived] <= to_s:
+            self.jobs.live[self._arrived] = True
+            self._arrived += 1
+            self.queued += 1
+            self.changed = True
+
+    def live_rows(self) -> I64:
+        live = self.jobs.live
+        while self._first_live < self._arrived and not live[self._first_live]:
+            self._first_live += 1
+        rows = np.flatnonzero(live[self._first_live : self._arrived]) + self._first_live
+        rows.flags.writeable = False
+        return rows
+
+    def snapshot(self, prices: Prices, profiles: ProfileTable) -> Snapshot:
+        setting, rows = self.setting, self.live_rows()
+        return Snapshot(
+            now_s=self.now_s,
+            seed=(setting.seed * 1_000_003 + self.rounds) % 2**63,
+            pue=setting.pue,
+            power_budget_w=setting.power_budget_w,
+            jobs=self.jobs.table(rows, self.now_s),
+            placements=self.holdings.placements(rows),
+            nodes=self.holdings.node_table(),
+            gpu_types=setting.machines.gpu_types,
+            partitions=setting.machines.partitions,
+            tenants=self.holdings.tenant_table(self._energy_left_j()),
+            profiles=profiles,
+            prices=prices,
+        )
+
+    def apply(self, plan: Plan) -> None:
+        """What was free in the snapshot is taken first; what is given up is free afterwards."""
+        self.changed = False
+        self.rounds += 1
+        for act in plan.starts:
+            self._start(act.job, _pieces(act.pieces), act.clock_mhz)
+        for move in plan.moves:
+            self._move(move.job, _pieces(move.pieces), move.clock_mhz, End.MOVED)
+        for resize in plan.resizes:
+            self._move(resize.job, _pieces(resize.pieces), resize.clock_mhz, End.RESIZED)
+        for clock in plan.clocks:
+            self._set_clock(clock.job, clock.clock_mhz)
+        for preempt in plan.preempts:
+            self._preempt(preempt.job)
+        for switched in plan.power:
+            self._switch(switched.node, on=switched.on)
+
+    def close(self) -> None:
+        """End the run now: what still runs is logged as far as it came."""
+        for row in sorted(self.holdings.of_job):
+            self._end_stretch(row, End.OPEN, 0.0)
+
+    def _start(self, row: int, pieces: RowPieces, clock_mhz: int) -> None:
+        if self.jobs.state[row] != JobState.QUEUED or not self.jobs.live[row]:
+            raise BrokenPlanError(f"job {row} starts but is not queued")
+        first = math.isnan(self.first_start_s[row])
+        if first:
+            self.first_start_s[row] = self.now_s
+        self.queued -= 1
+        self.jobs.state[row] = JobState.RUNNING
+        self.jobs.started_s[row] = self.now_s
+        self._run(row, pieces, clock_mhz, self.costs.start_s if first else self.costs.restart_s)
+
+    def _run(self, row: int, pieces: RowPieces, clock_mhz: int, idle_s: float) -> None:
+        jobs = self.jobs
+        gpus = self.holdings.take(row, pieces)
+        rate, watts = self.truth.behaviour(row, pieces, gpus, clock_mhz)
+        resumes_s = self.now_s + idle_s
+        jobs.since_s[row] = self.now_s
+        jobs.resumes_s[row] = resumes_s
+        jobs.rate[row] = rate
+        jobs.clock_mhz[row] = clock_mhz
+        self._watts[row] = watts
+        self._draw(row, watts)
+        left = float(jobs.work[row]) - float(jobs.done[row])
+        self._schedule(resumes_s + left / rate, Event.FINISH, row, self._epoch[row])
+
+    def _draw(self, row: int, watts: float) -> None:
+        """Count the tenant's joules as if the change of its watts had been there from the start."""
+        tenant = self.setting.jobs.tenant[row]
+        self._draw_w[tenant] += watts
+        self._joules[tenant] -= watts * (self.now_s - self.setting.origin_s)
+
+    def _energy_left_j(self) -> F64:
+        used_j = self._joules + self._draw_w * (self.now_s - self.setting.origin_s)
+        return self.setting.tenants.energy_left_j - used_j * self.setting.pue
+
+    def _end_stretch(self, row: int, end: End, lost_work: float) -> None:
+        jobs, now_s = self.jobs, self.now_s
+        since_s, gpus = float(jobs.since_s[row]), int(jobs.held_gpus[row])
+        watts = self._watts.pop(row)
+        self._draw(row, -watts)
+        idle_s = min(float(jobs.resumes_s[row]), now_s) - since_s
+        stretch = (row, since_s, now_s, gpus, watts, float(jobs.rate[row]), idle_s, lost_work, end)
+        self.log.add(stretch, self.holdings.give(row))
+        jobs.attained_gpu_s[row] += gpus * (now_s - since_s)
+        jobs.rate[row] = 0.0
+        jobs.since_s[row] = jobs.resumes_s[row] = now_s
+        self._epoch[row] += 1
+
+    def _finish(self, row: int) -> None:
+        self._end_stretch(row, End.FINISHED, 0.0)
+        self.jobs.done[row] = self.jobs.work[row]
+        self.jobs.live[row] = False
+        self.finished_s[row] = self.now_s
+        self.finished += 1
+
+    def _preempt(self, row: int) -> None:
+        if self.jobs.state[row] != JobState.RUNNING:
+            raise BrokenPlanError(f"job {row} is preempted but is not running")
+        pieces = self.holdings.of_job[row]
+        self._interrupt(row, End.PREEMPTED, saves=self.costs.saves_on_stop)
+        if not self.costs.saves_on_stop or not self.costs.checkpoint_s:
+            self._requeue(row)
+            return
+        self._run(row, pieces, int(self.jobs.clock_mhz[row]), math.inf)
+        self.jobs.state[row] = JobState.STOPPING
+        self._epoch[row] += 1
+        self.jobs.rate[row] = 0.0
+        release_s = self.now_s + self.costs.checkpoint_s
+        self._schedule(release_s, Event.RELEASE, row, self._epoch[row])
+
+    def _interrupt(self, row: int, end: End, *, saves: bool) -> None:
+        """Take the GPUs from the job; without saving it falls back to its last checkpoint."""
+        jobs = self.jobs
+        done = jobs.done_at(row, self.now_s)
+        kept = done if saves else self._checkpointed(row)
+        self._end_stretch(row, end, done - kept)
+        jobs.done[row] = kept
+        self.changed = True
+
+    def _checkpointed(self, row: int) -> float:
+        jobs, every_s = self.jobs, self.costs.checkpoint_every_s
+        if not math.isfinite(every_s):
+            return float(jobs.done[row])
+        progress_s = max(self.now_s - float(jobs.resumes_s[row]), 0.0)
+        return float(jobs.done[row]) + float(jobs.rate[row]) * (progress_s // every_s) * every_s
+
+    def _release(self, row: int) -> None:
+        self._end_stretch(row, End.SAVED, 0.0)
+        self._requeue(row)
+
+    def _requeue(self, row: int) -> None:
+        self.jobs.state[row] = JobState.QUEUED
+        self.jobs.started_s[row] = np.nan
+        self.jobs.clock_mhz[row] = 0
+        self.queued += 1
+        self.changed = True
+
+    def _move(self, row: int, pieces: RowPieces, clock_mhz: int, end: End) -> None:
+        if self.jobs.state[row] != JobState.RUNNING:
+            raise BrokenPlanError(f"job {row} is moved but is not running")
+        saves = self.costs.saves_on_stop
+        self._interrupt(row, end, saves=saves)
+        pause_s = self.costs.restart_s + (self.costs.checkpoint_s if saves else 0.0)
+        self._run(row, pieces, clock_mhz, pause_s)
+
+    def _set_clock(self, row: int, clock_mhz: int) -> None:
+        pieces = self.holdings.of_job[row]
+        idle_s = max(float(self.jobs.resumes_s[row]) - self.now_s, 0.0)
+        self._interrupt(row, End.CLOCKED, saves=True)
+        self._run(row, pieces, clock_mhz, idle_s)
+
+    def _switch(self, node: int, *, on: bool) -> None:
+        if on:
+            self._schedule(self.now_s + self.costs.boot_s, Event.NODE_UP, node)
+        else:
+            self._set_node(node, NodeState.OFF)
+
+    def _node_up(self, node: int) -> None:
+        self._set_node(node, NodeState.READY)
+
+    def _node_down(self, node: int) -> None:
+        """Jobs on it go back to their last checkpoint and to the queue, those stopping as well."""
+        for row in sorted(self.holdings.on_node[node]):
+            stopping = self.jobs.state[row] == JobState.STOPPING
+            self._interrupt(row, End.FAILED, saves=bool(stopping))
+            self._requeue(row)
+        self._set_node(node, NodeState.UNAVAILABLE)
+
+    def _set_node(self, node: int, state: NodeState) -> None:
+        self.holdings.node_state[node] = state
+        self.log.node_changes.append((self.now_s, node, int(state)))
+        self.changed = True
+
+    def _schedule(self, at_s: float, kind: Event, row: int, epoch: int = 0) -> None:
+        heapq.heappush(self._events, (at_s, kind, row, epoch))
+
+
+def _pieces(pieces: tuple[Piece, ...]) -> RowPieces:
+    return tuple((piece.node, piece.gpus, piece.cpus, piece.mem_mib) for piece in pieces)
