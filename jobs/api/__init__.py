@@ -1,0 +1,1 @@
+"""The work over HTTP: shapes, addresses and rights."""

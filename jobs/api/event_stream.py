@@ -1,0 +1,133 @@
+"""A job's events as they happen, as server-sent events.
+
+A stream holds one of the server's few threads, so it lasts WINDOW_S at most; the client then comes
+back with Last-Event-ID and misses nothing. Within one job ids grow in the order of commits, since
+a job's events are written under its row's lock.
+"""
+
+from collections.abc import Callable, Iterator
+from threading import Lock
+from time import monotonic, sleep
+
+from django.db import DatabaseError
+from django.http import StreamingHttpResponse
+
+from jobs.api import serializers
+from jobs.lifecycle import TERMINAL
+from jobs.models import JobEvent
+from jobs.selectors import job_events
+from rest.json import encode
+from rest.problems import Problem
+from rest.serializers import represented
+from tenancy import rls
+from tenancy.callers import Caller
+
+CONTENT_TYPE = "text/event-stream"
+WINDOW_S = 25.0
+POLL_S = 0.5
+HEARTBEAT_S = 10.0
+# Half of a worker's threads: the other half always answers.
+STREAMS_MAX = 2
+BATCH = 100
+
+
+class Slots:
+    """How many streams a process may have; one whose end nobody announced counts for its window."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._ends_s: list[float] = []
+        self._lock = Lock()
+
+    def take(self, now_s: float) -> float:
+        """A slot, named by when it ends at the latest."""
+        with self._lock:
+            self._ends_s = [end_s for end_s in self._ends_s if end_s > now_s]
+            if len(self._ends_s) >= self.most:
+                raise _too_many()
+            end_s = now_s + WINDOW_S
+            self._ends_s.append(end_s)
+            return end_s
+
+    def free(self, end_s: float) -> None:
+        with self._lock:
+            if end_s in self._ends_s:
+                self._ends_s.remove(end_s)
+
+
+SLOTS = Slots(STREAMS_MAX)
+
+
+def _too_many() -> Problem:
+    return Problem(
+        "All event streams of this process are taken; come back, or poll the list instead.",
+        code="too_many_streams",
+        status=503,
+        headers={"Retry-After": "5"},
+    )
+
+
+class EventStream:
+    """An iterator that gives its slot back, also when the client leaves before the first byte."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        job_id: int,
+        after: int,
+        *,
+        slots: Slots = SLOTS,
+        clock: Callable[[], float] = monotonic,
+        pause: Callable[[float], None] = sleep,
+    ) -> None:
+        self._slots, self._clock, self._pause = slots, clock, pause
+        self._end_s = slots.take(clock())
+        self._chunks = self._lines(caller, job_id, after)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self) -> None:
+        self._slots.free(self._end_s)
+
+    def _lines(self, caller: Caller, job_id: int, after: int) -> Iterator[bytes]:
+        spoke_s = self._clock()
+        yield b"retry: 1000\n\n"
+        while self._clock() < self._end_s:
+            try:
+                events = news(caller, job_id, after)
+            except DatabaseError:
+                # The status line is long gone; the client reconnects and is told then.
+                return
+            for event in events:
+                yield _line(event)
+                after, spoke_s = event.pk, self._clock()
+                if event.to_state in TERMINAL:
+                    return
+            if self._clock() - spoke_s >= HEARTBEAT_S:
+                spoke_s = self._clock()
+                yield b": alive\n\n"
+            self._pause(POLL_S)
+
+
+def news(caller: Caller, job_id: int, after: int) -> list[JobEvent]:
+    """The request's scope was closed when the stream began, so each look opens its own."""
+    with rls.scope(rls.ALL if caller.tenant_id is None else str(caller.tenant_id)):
+        return list(job_events(caller, job_id).filter(pk__gt=after).order_by("pk")[:BATCH])
+
+
+def _line(event: JobEvent) -> bytes:
+    body = encode(represented(serializers.EventOut, event))
+    return b"id: %d\nevent: move\ndata: %b\n\n" % (event.pk, body)
+
+
+def stream_response(stream: EventStream) -> StreamingHttpResponse:
+    return StreamingHttpResponse(
+        stream,
+        content_type=CONTENT_TYPE,
+        # The second keeps a proxy from collecting the stream before it passes it on.
+        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+    )

@@ -1,0 +1,80 @@
+"""Shapes of rounds, decisions and the shadow's report."""
+
+from jobs.models import Round
+from rest import fields
+from rest.serializers import StrictSerializer
+
+
+class RoundOut(StrictSerializer):
+    id = fields.Integer(read_only=True)
+    cluster = fields.Text(read_only=True, source="cluster_name")
+    policy = fields.Text(read_only=True)
+    parameters = fields.JsonObject(read_only=True)
+    seed = fields.Integer(read_only=True)
+    status = fields.Choice(Round.Status.choices, read_only=True)
+    error = fields.Text(read_only=True)
+    started_at = fields.Instant(read_only=True)
+    load_ms = fields.Number(read_only=True)
+    plan_ms = fields.Number(read_only=True)
+    check_ms = fields.Number(read_only=True)
+    apply_ms = fields.Number(read_only=True)
+    queued = fields.Integer(read_only=True)
+    running = fields.Integer(read_only=True)
+    started = fields.Integer(read_only=True)
+    preempted = fields.Integer(read_only=True)
+    waiting = fields.Integer(read_only=True)
+    stale = fields.Integer(read_only=True)
+    objective = fields.Number(read_only=True, allow_null=True)
+    shown = fields.JsonObject(read_only=True)
+    snapshot_digest = fields.Text(read_only=True)
+    plan_digest = fields.Text(read_only=True)
+    shadow_policy = fields.Text(read_only=True, allow_null=True)
+    shadow_ms = fields.Number(read_only=True, allow_null=True)
+
+
+class DecisionOut(StrictSerializer):
+    job_id = fields.Integer(read_only=True)
+    action = fields.Text(read_only=True)
+    reason = fields.Text(read_only=True)
+    applied = fields.Boolean(
+        read_only=True, help_text="False: the world had changed before it could be carried out."
+    )
+    text = fields.Text(read_only=True)
+    ahead = fields.Integer(read_only=True, allow_null=True)
+    expected_start_at = fields.Instant(read_only=True, allow_null=True)
+    evidence = fields.JsonObject(read_only=True)
+
+
+class DecisionPage(StrictSerializer):
+    items = DecisionOut(many=True, read_only=True)
+    next = fields.Text(
+        read_only=True,
+        allow_null=True,
+        help_text="Send it as `cursor` for the next page; null on the last.",
+    )
+
+
+class PairOut(StrictSerializer):
+    active = fields.Number(read_only=True)
+    shadow = fields.Number(read_only=True)
+
+
+class ShadowOut(StrictSerializer):
+    cluster = fields.Text(read_only=True)
+    policy = fields.Text(read_only=True)
+    shadow_policy = fields.Text(read_only=True, allow_null=True)
+    rounds = fields.Integer(read_only=True)
+    first_round_id = fields.Integer(read_only=True, allow_null=True)
+    last_round_id = fields.Integer(read_only=True, allow_null=True)
+    failed = fields.Integer(read_only=True)
+    violating = fields.Integer(read_only=True)
+    starts = PairOut(read_only=True)
+    starts_in_both = fields.Integer(read_only=True)
+    preempts = PairOut(read_only=True)
+    objective = PairOut(read_only=True)
+    mean_plan_ms = PairOut(read_only=True)
+    last_error = fields.Text(read_only=True)
+    last_violations = fields.Items(child=fields.Text(), read_only=True)
+    only_active = fields.Items(child=fields.Integer(), read_only=True)
+    only_shadow = fields.Items(child=fields.Integer(), read_only=True)
+    placed_elsewhere = fields.Items(child=fields.Integer(), read_only=True)

@@ -1,0 +1,28 @@
+"""Addresses of the work below /api/v1/."""
+
+from django.urls import re_path
+
+from jobs.api.arrays import ArrayViewSet
+from jobs.api.attempts import AttemptViewSet
+from jobs.api.events import JobEventViewSet
+from jobs.api.jobs import JobViewSet
+from jobs.api.profiles import ProfileViewSet
+from jobs.api.rounds import RoundViewSet, ShadowView
+from rest.routing import ID, Router
+
+router = Router()
+router.register("jobs", JobViewSet, basename="jobs")
+router.register("arrays", ArrayViewSet, basename="arrays")
+router.register("profiles", ProfileViewSet, basename="profiles")
+router.register("attempts", AttemptViewSet, basename="attempts")
+router.register("rounds", RoundViewSet, basename="rounds")
+
+urlpatterns = [
+    *router.urls,
+    re_path(
+        rf"^jobs/(?P<job_id>{ID})/events/?$",
+        JobEventViewSet.as_view({"get": "list"}),
+        name="job-events",
+    ),
+    re_path(rf"^clusters/(?P<cluster_id>{ID})/shadow/?$", ShadowView.as_view(), name="shadow"),
+]

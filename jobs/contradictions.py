@@ -1,0 +1,93 @@
+"""Values that each fit the schema of a spec, but not together."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from jobs.specs import JobSpec, ProfilePoint
+from rest.pointers import pointer
+from rest.problems import Contradiction, Fault
+
+# What execve takes on Linux is bounded; with room for what the agent adds.
+ARGV_MAX_BYTES = 128 * 1024
+ENV_MAX_BYTES = 64 * 1024
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+
+
+def refuse(faults: Iterator[Fault]) -> None:
+    found = list(faults)
+    if found:
+        raise Contradiction(found[0].detail, code=found[0].code, errors=found)
+
+
+def in_job(spec: JobSpec, *path: str | int) -> Iterator[Fault]:
+    """What contradicts itself in a job's spec, which stands at `path` in the body."""
+    for at, code, detail in _in_job(spec):
+        yield Fault(pointer((*path, *at)), code, detail)
+
+
+def in_instant(at: datetime | None, *path: str | int) -> Iterator[Fault]:
+    """The first and last hours of the calendar have no name in UTC."""
+    try:
+        if at is not None:
+            at.astimezone(UTC)
+    except OverflowError:
+        yield Fault(pointer(path), "out_of_range", "Choose a date between the years 1 and 9999.")
+
+
+def in_points(points: Sequence[ProfilePoint], *path: str | int) -> Iterator[Fault]:
+    seen = set()
+    for index, point in enumerate(points):
+        key = (point.gpu_type, point.gpus, point.clock_mhz)
+        if key in seen:
+            detail = "Another point has the same GPU type, GPUs and clock."
+            yield Fault(pointer((*path, index)), "duplicate_point", detail)
+        seen.add(key)
+
+
+_Found = tuple[tuple[str | int, ...], str, str]
+
+
+def _in_job(spec: JobSpec) -> Iterator[_Found]:
+    yield from _in_gpus(spec)
+    if not spec.argv[0]:
+        yield ("argv", 0), "no_program", "The first word is the program; it may not be empty."
+    if sum(len(word.encode()) for word in spec.argv) > ARGV_MAX_BYTES:
+        yield ("argv",), "argv_too_large", f"All words together may have {ARGV_MAX_BYTES} bytes."
+    if spec.env:
+        yield from _in_env(spec.env)
+    if spec.depends_on:
+        yield from _in_dependencies(spec)
+    for fault in in_instant(spec.deadline_at):
+        yield ("deadline_at",), fault.code, fault.detail
+
+
+def _in_gpus(spec: JobSpec) -> Iterator[_Found]:
+    low, high = spec.min_gpus, spec.max_gpus
+    if low is None and high is None:
+        return
+    if spec.gpus is not None:
+        yield ("gpus",), "gpus_twice", "Give gpus, or min_gpus and max_gpus, but not both."
+    if low is None or high is None:
+        name = "min_gpus" if low is None else "max_gpus"
+        yield (name,), "gpus_incomplete", "min_gpus and max_gpus are given together."
+    elif low > high:
+        yield ("min_gpus",), "gpus_reversed", "min_gpus may not be above max_gpus."
+
+
+def _in_env(env: dict[str, str]) -> Iterator[_Found]:
+    for name in env:
+        if not _ENV_NAME.fullmatch(name):
+            detail = "Names are letters, digits and underscores, and begin with no digit."
+            yield ("env", name), "invalid_env_name", detail
+    if sum(len(name.encode()) + len(value.encode()) for name, value in env.items()) > ENV_MAX_BYTES:
+        yield ("env",), "env_too_large", f"All of env together may have {ENV_MAX_BYTES} bytes."
+
+
+def _in_dependencies(spec: JobSpec) -> Iterator[_Found]:
+    seen = set()
+    for index, dependency in enumerate(spec.depends_on):
+        if dependency.job in seen:
+            detail = "The same job is named twice."
+            yield ("depends_on", index, "job"), "duplicate_dependency", detail
+        seen.add(dependency.job)

@@ -1,0 +1,58 @@
+"""Reads of the work; each passes the wall that shows a tenant its own rows only."""
+
+from django.db.models import Count, F, QuerySet
+
+from jobs.models import Allocation, Attempt, Job, JobArray, JobDependency, JobEvent, Profile, Round
+from tenancy.callers import Caller
+from tenancy.roles import TENANT_ROLES
+from tenancy.selectors import visible
+
+
+def jobs(caller: Caller) -> QuerySet[Job]:
+    """With the names of what they refer to; `env` is read for its owner only."""
+    rows = visible(Job.objects.all(), caller).annotate(
+        tenant_name=F("tenant__name"),
+        cluster_name=F("cluster__name"),
+        partition_name=F("partition__name"),
+        profile_name=F("profile__name"),
+    )
+    return rows if caller.role in TENANT_ROLES else rows.defer("env")
+
+
+def dependencies(job: Job) -> QuerySet[JobDependency]:
+    return JobDependency.objects.filter(job=job.pk, tenant=job.tenant_id).order_by("on_job_id")
+
+
+def job_events(caller: Caller, job_id: int) -> QuerySet[JobEvent]:
+    return visible(JobEvent.objects.filter(job=job_id), caller)
+
+
+def arrays(caller: Caller) -> QuerySet[JobArray]:
+    return visible(JobArray.objects.annotate(tenant_name=F("tenant__name")), caller)
+
+
+def array_states(array: JobArray) -> dict[str, int]:
+    """How many of the array's jobs are in each state."""
+    rows = Job.objects.filter(array=array.pk, tenant=array.tenant_id)
+    counted = rows.values_list("state").annotate(count=Count("id")).order_by("state")
+    return dict(counted)
+
+
+def profiles(caller: Caller) -> QuerySet[Profile]:
+    return visible(Profile.objects.annotate(tenant_name=F("tenant__name")), caller)
+
+
+def attempts(caller: Caller) -> QuerySet[Attempt]:
+    names = {"cluster_name": F("cluster__name"), "tenant_name": F("tenant__name")}
+    return visible(Attempt.objects.annotate(**names), caller)
+
+
+def allocations(attempt: Attempt) -> QuerySet[Allocation]:
+    rows = Allocation.objects.filter(attempt=attempt.pk, tenant=attempt.tenant_id)
+    return rows.select_related("node", "gpu").order_by("node_id", "gpu__index")
+
+
+def rounds() -> QuerySet[Round]:
+    """Without the stored snapshot and plan, which are megabytes."""
+    names = {"cluster_name": F("cluster__name")}
+    return Round.objects.annotate(**names).defer("snapshot", "plan")

@@ -1,0 +1,92 @@
+"""Cancelling jobs in any state, one or a whole array.
+
+What no agent has fetched is over at once: its attempt ends and gives its GPUs back. What an agent
+runs is asked to stop: the attempt goes to `stopping` with the reason `cancel_requested`, the job
+keeps its state, and whoever ends the attempt then moves the job to `cancelled`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from jobs.attempts import attempts_end
+from jobs.lifecycle import LIVE, TERMINAL, State, advance
+from jobs.models import Attempt, Job, JobArray
+from jobs.scheduling.nudge import nudge
+from jobs.selectors import jobs
+from jobs.services.locks import locked_job
+from rest.problems import Conflict
+from tenancy import audit
+from tenancy.callers import Caller
+
+CANCELLED = "cancelled"
+REQUESTED = "cancel_requested"
+
+# Jobs before attempts before nodes, each by id: the order in which everybody takes them.
+_LOCK_JOBS = """
+SELECT id FROM jobs_job WHERE array_id = %s AND state = ANY(%s) ORDER BY id FOR UPDATE
+"""
+_LOCK_ATTEMPTS = """
+SELECT id, job_id, state FROM jobs_attempt
+WHERE job_id = ANY(%s) AND state NOT IN ('ended', 'lost') ORDER BY id FOR UPDATE
+"""
+
+
+@transaction.atomic(savepoint=False)
+def job_cancel(*, caller: Caller, job_id: int, now: datetime) -> Job:
+    """Cancelling what is cancelled changes nothing; what has ended otherwise cannot be."""
+    job = locked_job(caller, job_id)
+    if job.state == State.CANCELLED:
+        return job
+    if job.state in TERMINAL:
+        raise Conflict(f"The job has {job.state}; only live jobs are cancelled.", code="job_ended")
+    _cancel([job.pk], now)
+    audit.record(caller, "job.cancel", job, {"from": job.state}, tenant_id=job.tenant_id)
+    nudge(job.cluster_id)
+    return jobs(caller).get(pk=job.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    cancelled: int
+    stopping: int
+
+
+@transaction.atomic(savepoint=False)
+def array_cancel(*, caller: Caller, array: JobArray, now: datetime) -> Cancelled:
+    """Cancel those of the array's jobs that live."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_JOBS, [array.pk, [str(state) for state in LIVE]])
+        live = [row[0] for row in cursor.fetchall()]
+    done = _cancel(live, now)
+    changes = {"cancelled": done.cancelled, "stopping": done.stopping}
+    audit.record(caller, "array.cancel", array, changes, tenant_id=array.tenant_id)
+    clusters = Job.objects.filter(array=array.pk).values_list("cluster_id", flat=True).distinct()
+    for cluster_id in clusters:
+        nudge(cluster_id)
+    return done
+
+
+def _cancel(job_ids: Sequence[int], now: datetime) -> Cancelled:
+    """The jobs are locked, so no round can place one in between."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_ATTEMPTS, [list(job_ids)])
+        attempts = cursor.fetchall()
+    offered = [pk for pk, _, state in attempts if state == Attempt.State.OFFERED]
+    fetched = {pk: job for pk, job, state in attempts if state != Attempt.State.OFFERED}
+    if offered:
+        attempts_end(offered, state=Attempt.State.ENDED, reason=CANCELLED, now=now)
+    if fetched:
+        _ask_to_stop(fetched)
+    running = set(fetched.values())
+    over = [pk for pk in job_ids if pk not in running]
+    advance(over, sources=LIVE, to=State.CANCELLED, reason=CANCELLED, now=now)
+    return Cancelled(len(over), len(running))
+
+
+def _ask_to_stop(fetched: dict[int, int]) -> None:
+    Attempt.objects.filter(pk__in=fetched).update(state=Attempt.State.STOPPING, reason=REQUESTED)
+    Job.objects.filter(pk__in=fetched.values()).update(reason=REQUESTED, version=F("version") + 1)

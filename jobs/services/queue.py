@@ -1,0 +1,71 @@
+"""What may be done with a job that still waits: change its claims, hold it, release it."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from jobs import contradictions
+from jobs.lifecycle import State
+from jobs.models import Job
+from jobs.scheduling.nudge import nudge
+from jobs.services.locks import locked_job
+from jobs.specs import JobChanges, given
+from rest.etag import update_versioned
+from rest.problems import Conflict
+from tenancy import audit
+from tenancy.callers import Caller
+
+
+@transaction.atomic(savepoint=False)
+def job_update(*, caller: Caller, job: Job, changes: JobChanges) -> Job:
+    """A move bumps the version, so `update_versioned` also refuses what is no longer queued."""
+    _refuse_unless_queued(job)
+    values = given(changes)
+    if not values:
+        return job
+    contradictions.refuse(contradictions.in_instant(values.get("deadline_at"), "deadline_at"))
+    update_versioned(job, _columns(values))
+    audit.record(caller, "job.update", job, values, tenant_id=job.tenant_id)
+    nudge(job.cluster_id)
+    return job
+
+
+@transaction.atomic(savepoint=False)
+def job_hold(*, caller: Caller, job_id: int) -> Job:
+    """Keep it from starting; its place in the queue stays. Holding twice changes nothing."""
+    job = locked_job(caller, job_id)
+    _refuse_unless_queued(job)
+    if not job.held:
+        _set_held(caller, job, held=True)
+    return job
+
+
+@transaction.atomic(savepoint=False)
+def job_release(*, caller: Caller, job_id: int) -> Job:
+    job = locked_job(caller, job_id)
+    _refuse_unless_queued(job)
+    if job.held:
+        _set_held(caller, job, held=False)
+        nudge(job.cluster_id)
+    return job
+
+
+def _set_held(caller: Caller, job: Job, *, held: bool) -> None:
+    update_versioned(job, {"held": held})
+    action = "job.hold" if held else "job.release"
+    audit.record(caller, action, job, {"held": held}, tenant_id=job.tenant_id)
+
+
+def _refuse_unless_queued(job: Job) -> None:
+    if job.state != State.QUEUED:
+        detail = f"The job is {job.state}; only queued jobs can be changed, held or released."
+        raise Conflict(detail, code="job_not_queued")
+
+
+def _columns(values: Mapping[str, Any]) -> dict[str, Any]:
+    columns = dict(values)
+    if "tardiness_price_per_h" in columns:
+        columns["tardiness_price_per_h"] = Decimal(columns["tardiness_price_per_h"])
+    return columns

@@ -1,0 +1,148 @@
+"""Submitting jobs, one or ten thousand at a time, by the same rules."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from django.db import transaction
+
+from jobs import contradictions, structs
+from jobs.models import Job
+from jobs.scheduling.nudge import nudge
+from jobs.services.owners import owner_name
+from jobs.services.predecessors import counted, link, links_of, lock_predecessors
+from jobs.services.store import Draft, Stored, store
+from jobs.specs import JobSpec
+from rest.pointers import pointer
+from rest.problems import Problem
+from tenancy import audit
+from tenancy.callers import Caller
+
+
+@transaction.atomic(savepoint=False)
+def job_submit(*, caller: Caller, spec: JobSpec, now: datetime) -> Job:
+    contradictions.refuse(contradictions.in_job(spec))
+    draft = Draft(spec, owner_name(caller, spec.tenant))
+    (result,) = submit_drafts([draft], now=now)
+    if isinstance(result, Problem):
+        raise result
+    job = _row(draft, result, now)
+    audit.record(caller, "job.submit", job, audited(spec), tenant_id=result.tenant_id)
+    return job
+
+
+@dataclass(frozen=True, slots=True)
+class ItemResult:
+    """What became of one job of a bulk request."""
+
+    index: int
+    id: int | None = None
+    problem: Problem | None = None
+
+
+@transaction.atomic(savepoint=False)
+def jobs_submit_bulk(
+    *, caller: Caller, items: Sequence[dict[str, Any]], now: datetime
+) -> list[ItemResult]:
+    """Store the good ones and say what is wrong with the others."""
+    read = [_draft(caller, index, item) for index, item in enumerate(items)]
+    drafts = [draft for draft in read if isinstance(draft, Draft)]
+    results = iter(submit_drafts(drafts, now=now))
+    outcomes = [next(results) if isinstance(draft, Draft) else draft for draft in read]
+    _audit_bulk(caller, [outcome for outcome in outcomes if isinstance(outcome, Stored)])
+    return [
+        ItemResult(index, problem=outcome)
+        if isinstance(outcome, Problem)
+        else ItemResult(index, id=outcome.id)
+        for index, outcome in enumerate(outcomes)
+    ]
+
+
+def submit_drafts(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Problem]:
+    """Store what can be stored, wake the schedulers; one result per draft, in their order."""
+    if not drafts:
+        return []
+    known = lock_predecessors(drafts)
+    judged = [counted(draft, known) for draft in drafts]
+    sound = [draft for draft in judged if isinstance(draft, Draft)]
+    stored = store(sound, now=now) if sound else []
+    link(
+        [
+            row
+            for draft, result in zip(sound, stored, strict=True)
+            if draft.spec.depends_on and isinstance(result, Stored)
+            for row in links_of(
+                draft, job_id=result.id, tenant_id=result.tenant_id, known=known, now=now
+            )
+        ]
+    )
+    for cluster_id in {result.cluster_id for result in stored if isinstance(result, Stored)}:
+        nudge(cluster_id)
+    results = iter(stored)
+    return [next(results) if isinstance(draft, Draft) else draft for draft in judged]
+
+
+def _draft(caller: Caller, index: int, item: dict[str, Any]) -> Draft | Problem:
+    path = ("jobs", index)
+    try:
+        spec = structs.read(JobSpec, item, *path)
+        contradictions.refuse(contradictions.in_job(spec, *path))
+        return Draft(spec, owner_name(caller, spec.tenant, pointer((*path, "tenant"))), path)
+    except Problem as problem:
+        return problem
+
+
+def audited(spec: JobSpec) -> dict[str, Any]:
+    """What the audit keeps of a spec: neither argv nor env, where secrets may stand."""
+    min_gpus, max_gpus = spec.gpu_range
+    return {
+        "name": spec.name,
+        "cluster": spec.cluster,
+        "min_gpus": min_gpus,
+        "max_gpus": max_gpus,
+        "priority": spec.priority,
+        "held": spec.held,
+    }
+
+
+def _audit_bulk(caller: Caller, stored: Sequence[Stored]) -> None:
+    ids = defaultdict(list)
+    for row in stored:
+        ids[row.tenant_id].append(row.id)
+    for tenant_id, job_ids in ids.items():
+        changes = {"jobs": len(job_ids), "first_id": job_ids[0], "last_id": job_ids[-1]}
+        audit.record(caller, "job.submit_bulk", None, changes, tenant_id=tenant_id)
+
+
+def _row(draft: Draft, stored: Stored, now: datetime) -> Job:
+    """The stored job without reading it back: everything in it is known."""
+    spec = draft.spec
+    values = msgspec.structs.asdict(spec)
+    for name in ("tenant", "cluster", "partition", "profile", "gpus", "depends_on"):
+        del values[name]
+    values["min_gpus"], values["max_gpus"] = spec.gpu_range
+    values["tardiness_price_per_h"] = Decimal(spec.tardiness_price_per_h)
+    values["deadline_at"] = spec.deadline_at and spec.deadline_at.astimezone(UTC)
+    job = Job(
+        id=stored.id,
+        tenant_id=stored.tenant_id,
+        cluster_id=stored.cluster_id,
+        partition_id=stored.partition_id,
+        profile_id=stored.profile_id,
+        unmet_dependencies=draft.unmet_dependencies,
+        submitted_at=now,
+        **values,
+    )
+    names = {
+        "tenant_name": draft.tenant,
+        "cluster_name": spec.cluster,
+        "partition_name": spec.partition,
+        "profile_name": spec.profile,
+    }
+    for name, value in names.items():
+        setattr(job, name, value)
+    return job
