@@ -1,6 +1,7 @@
 """The agent at work: one thread for processes and GPUs, and conversations that never hold it up."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 from collections.abc import Awaitable, Callable
@@ -54,6 +55,7 @@ class Agency:
         self._node, self._link = node, link
         self._hands = ThreadPoolExecutor(1, "hands")
         self._news = asyncio.Event()
+        self._log_news = asyncio.Event()
         self._registered = asyncio.Event()
         self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pace = Pace(next_sync_s=1.0, hold_s=0.0, sample_interval_s=1.0)
@@ -125,6 +127,7 @@ class Agency:
         while True:
             if await self._by_hand(self._node.tick):
                 self._news.set()
+                self._log_news.set()
             await asyncio.sleep(TICK_S)
 
     async def _sampling(self) -> None:
@@ -147,7 +150,7 @@ class Agency:
                 await self._bear(trouble, backoff)
             else:
                 backoff.reset()
-                await self._until_news(self._pace.next_sync_s)
+                await _within(self._pace.next_sync_s, self._news)
 
     async def _register(self) -> Registered:
         backoff = Backoff()
@@ -193,13 +196,6 @@ class Agency:
         if not answer.done():
             answer.cancel()
 
-    async def _until_news(self, longest_s: float) -> None:
-        try:
-            async with asyncio.timeout(longest_s):
-                await self._news.wait()
-        except TimeoutError:
-            pass
-
     async def _bear(self, trouble: Exception, backoff: Backoff) -> None:
         named_s = trouble.retry_s if isinstance(trouble, UnavailableError) else None
         wait_s = backoff.next_s() if named_s is None else named_s
@@ -223,10 +219,16 @@ class Agency:
             return len(batch) < len(await self._by_hand(sampler.batch))
 
         await self._registered.wait()
-        await self._keep_on(upload, self._upload_s)
+        await self._keep_on(upload, self._until_telemetry)
 
-    def _upload_s(self) -> float:
-        return min(LONGEST_UPLOAD_S, SAMPLES_PER_UPLOAD * self._pace.sample_interval_s)
+    async def _until_telemetry(self) -> None:
+        pause_s = min(LONGEST_UPLOAD_S, SAMPLES_PER_UPLOAD * self._pace.sample_interval_s)
+        await asyncio.sleep(pause_s)
+
+    async def _until_logs(self) -> None:
+        """A second, or until an attempt begins or ends: its last words should not wait."""
+        self._log_news.clear()
+        await _within(LOGS_S, self._log_news)
 
     async def _uploading_logs(self) -> None:
         async def upload() -> bool:
@@ -243,10 +245,10 @@ class Agency:
             return any(chunk.data for chunk in chunks)
 
         await self._registered.wait()
-        await self._keep_on(upload, lambda: LOGS_S)
+        await self._keep_on(upload, self._until_logs)
 
     async def _keep_on(
-        self, upload: Callable[[], Awaitable[bool]], pause_s: Callable[[], float]
+        self, upload: Callable[[], Awaitable[bool]], pause: Callable[[], Awaitable[None]]
     ) -> None:
         """Upload for ever; `upload` says whether there is more at once."""
         backoff = Backoff()
@@ -258,4 +260,11 @@ class Agency:
                 await asyncio.sleep(backoff.next_s())
             else:
                 backoff.reset()
-                await asyncio.sleep(0 if more else pause_s())
+                if not more:
+                    await pause()
+
+
+async def _within(longest_s: float, event: asyncio.Event) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(longest_s):
+            await event.wait()

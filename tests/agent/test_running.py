@@ -1,10 +1,12 @@
 """Attempts on a node in ordinary times: what the service wants is what runs."""
 
 import contextlib
+import itertools
 import json
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -261,9 +263,9 @@ def test_cpus_clock_and_cap_change_in_place_and_are_taken_back(
 
 def _affinities(pid: int) -> set[frozenset[int]]:
     found = set()
-    for thread in os.listdir(f"/proc/{pid}/task"):
+    for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(ProcessLookupError):
-            found.add(frozenset(os.sched_getaffinity(int(thread))))
+            found.add(frozenset(os.sched_getaffinity(int(thread.name))))
     return found
 
 
@@ -362,7 +364,7 @@ def test_every_joule_has_one_holder(agent: AgentProcess, service: Service) -> No
                      key=lambda s: s.sequence)  # fmt: skip
     spent_mj = sum(
         later.energy_mj - earlier.energy_mj
-        for earlier, later in zip(samples, samples[1:], strict=False)
+        for earlier, later in itertools.pairwise(samples)
         if later.attempt_id == 27
     )
     assert spent_mj == energy.now_mj - energy.start_mj
