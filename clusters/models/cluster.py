@@ -1,4 +1,4 @@
-"""A cluster is one scheduling domain; partitions slice it logically, racks and switches physically."""
+"""A cluster is one scheduling domain, sliced logically by partitions, physically by racks."""
 
 from decimal import Decimal
 
@@ -50,7 +50,7 @@ class Cluster(models.Model):
 
 
 class Partition(models.Model):
-    """A logical slice; one that lends lets others use its idle GPUs until its own jobs want them."""
+    """A logical slice; one that lends lets others use its GPUs until its own jobs want them."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE)
     name = models.TextField()

@@ -33,6 +33,8 @@ class Tariff(models.Model):
 
     class Meta:
         constraints = (
+            # The target of a composite key: a cluster and its tariff reckon in one currency.
+            models.UniqueConstraint(fields=["id", "currency"], name="tariff_of_currency"),
             models.CheckConstraint(condition=Q(name__regex=SLUG), name="tariff_name_is_slug"),
             models.CheckConstraint(
                 condition=Q(kind__in=("flat", "time_of_use", "hourly")), name="tariff_kind"

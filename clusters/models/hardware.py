@@ -111,6 +111,7 @@ class Gpu(models.Model):
     uuid = models.TextField(unique=True)
     healthy = models.BooleanField(default=True)
     health_reason = models.TextField(default="")
+    version = models.BigIntegerField(default=1)
 
     class Meta:
         constraints = (

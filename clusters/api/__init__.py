@@ -1,0 +1,1 @@
+"""REST resources of the machines."""

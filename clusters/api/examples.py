@@ -1,0 +1,293 @@
+"""What the schema shows for each operation."""
+
+from typing import Any
+
+from policies import registry
+from rest.views import Example
+
+_AT = "2026-01-31T08:00:00Z"
+
+
+def _crud(row: dict[str, Any], create: dict[str, Any], patch: dict[str, Any]) -> dict[str, Example]:
+    return {
+        "list": Example(response=row),
+        "retrieve": Example(response=row),
+        "create": Example(request=create, response=row),
+        "partial_update": Example(request=patch, response={**row, **patch}),
+    }
+
+
+CLUSTERS = _crud(
+    {
+        "id": 1,
+        "name": "berlin",
+        "policy": "priority",
+        "policy_parameters": {"ageing_s": 1800},
+        "shadow_policy": "fifo-backfill",
+        "shadow_parameters": {},
+        "round_interval_s": 30,
+        "pue": "1.20",
+        "power_budget_w": 250_000,
+        "currency": "EUR",
+        "tariff": "de-2026",
+        "carbon_series": "de-lu",
+        "version": 4,
+        "created_at": _AT,
+        "updated_at": "2026-02-01T09:30:00Z",
+    },
+    create={
+        "name": "berlin",
+        "policy": "priority",
+        "policy_parameters": {"ageing_s": 1800},
+        "pue": "1.20",
+        "tariff": "de-2026",
+    },
+    patch={"policy": "edf", "policy_parameters": {"preempt": True}},
+)
+PARTITIONS = _crud(
+    {
+        "id": 3,
+        "cluster": "berlin",
+        "name": "prod",
+        "lends": True,
+        "version": 1,
+        "created_at": _AT,
+    },
+    create={"cluster": "berlin", "name": "prod", "lends": True},
+    patch={"lends": False},
+)
+SWITCHES = _crud(
+    {"id": 2, "cluster": "berlin", "name": "leaf-1", "version": 1},
+    create={"cluster": "berlin", "name": "leaf-1"},
+    patch={"name": "leaf-01"},
+)
+RACKS = _crud(
+    {"id": 5, "cluster": "berlin", "name": "r12", "switch": "leaf-1", "version": 1},
+    create={"cluster": "berlin", "name": "r12", "switch": "leaf-1"},
+    patch={"switch": None},
+)
+GPU_TYPES = _crud(
+    {
+        "id": 1,
+        "name": "A100",
+        "memory_mib": 81_920,
+        "idle_w": 60,
+        "max_w": 400,
+        "clocks_mhz": [705, 1095, 1410],
+        "version": 1,
+    },
+    create={
+        "name": "A100",
+        "memory_mib": 81_920,
+        "idle_w": 60,
+        "max_w": 400,
+        "clocks_mhz": [705, 1095, 1410],
+    },
+    patch={"idle_w": 55},
+)
+
+_NODE = {
+    "id": 9,
+    "cluster": "berlin",
+    "name": "node-09.berlin",
+    "partition": "prod",
+    "rack": "r12",
+    "gpu_type": "A100",
+    "state": "ready",
+    "state_reason": "",
+    "cpus": 64,
+    "cpus_used": 16,
+    "memory_mib": 524_288,
+    "memory_used_mib": 131_072,
+    "host_idle_w": 180,
+    "host_peak_w": 700,
+    "gpus": [
+        {
+            "id": 65,
+            "index": 0,
+            "uuid": "GPU-5f1c2a8e-77aa-4b0c-9d3e-2f6f0b1c4d5e",
+            "healthy": True,
+            "health_reason": "",
+        }
+    ],
+    "version": 2,
+    "created_at": _AT,
+    "updated_at": _AT,
+}
+NODES = {
+    **_crud(
+        _NODE,
+        create={
+            "cluster": "berlin",
+            "name": "node-09.berlin",
+            "partition": "prod",
+            "rack": "r12",
+            "gpu_type": "A100",
+            "gpu_count": 1,
+            "cpus": 64,
+            "memory_mib": 524_288,
+            "host_idle_w": 180,
+            "host_peak_w": 700,
+            "state": "ready",
+        },
+        patch={"partition": None},
+    ),
+    "drain": Example(
+        request={"reason": "new fans"},
+        response={**_NODE, "state": "draining", "state_reason": "new fans"},
+    ),
+    "resume": Example(response=_NODE),
+}
+
+_GPU = {
+    "id": 65,
+    "cluster": "berlin",
+    "node_id": 9,
+    "node": "node-09.berlin",
+    "gpu_type": "A100",
+    "index": 0,
+    "uuid": "GPU-5f1c2a8e-77aa-4b0c-9d3e-2f6f0b1c4d5e",
+    "healthy": True,
+    "health_reason": "",
+    "version": 1,
+}
+_UNHEALTHY = {"healthy": False, "health_reason": "uncorrectable memory errors"}
+GPUS = {
+    "list": Example(response=_GPU),
+    "retrieve": Example(response=_GPU),
+    "partial_update": Example(request=_UNHEALTHY, response={**_GPU, **_UNHEALTHY}),
+}
+
+_JOIN_TOKEN = {
+    "id": 7,
+    "cluster": "berlin",
+    "prefix": "fw_j_Q2xhdWRp",
+    "created_at": _AT,
+    "expires_at": "2026-02-01T08:00:00Z",
+    "used_at": None,
+    "used_by_node_id": None,
+    "revoked_at": None,
+}
+JOIN_TOKENS = {
+    "list": Example(response=_JOIN_TOKEN),
+    "retrieve": Example(response=_JOIN_TOKEN),
+    "create": Example(
+        request={"cluster": "berlin", "lifetime_s": 86_400},
+        response={**_JOIN_TOKEN, "secret": "fw_j_" + "x" * 43},
+    ),
+}
+
+GPU_QUOTAS = _crud(
+    {"id": 4, "tenant_id": 7, "gpu_type": "A100", "gpus": 32, "gpus_in_use": 12, "version": 1},
+    create={"tenant_id": 7, "gpu_type": "A100", "gpus": 32},
+    patch={"gpus": 48},
+)
+
+_EVERY_DAY = {"months": [*range(1, 13)], "weekdays": [*range(7)], "demand_charge_per_kw": None}
+_PERIODS = [
+    {
+        "name": "night",
+        **_EVERY_DAY,
+        "from_minute": 0,
+        "to_minute": 360,
+        "price_per_kwh": "0.18",
+    },
+    {
+        "name": "day",
+        **_EVERY_DAY,
+        "from_minute": 360,
+        "to_minute": 1440,
+        "price_per_kwh": "0.31",
+    },
+]
+_TARIFF = {
+    "id": 2,
+    "name": "de-2026",
+    "kind": "time_of_use",
+    "currency": "EUR",
+    "price_per_kwh": None,
+    "timezone": "Europe/Berlin",
+    "periods": _PERIODS,
+    "demand_charge_per_kw": "8.5",
+    "covers_from_at": None,
+    "covers_until_at": None,
+    "version": 1,
+    "created_at": _AT,
+    "updated_at": _AT,
+}
+TARIFFS = {
+    **_crud(
+        _TARIFF,
+        create={
+            "name": "de-2026",
+            "kind": "time_of_use",
+            "timezone": "Europe/Berlin",
+            "periods": _PERIODS,
+            "demand_charge_per_kw": "8.5",
+        },
+        patch={"demand_charge_per_kw": "9.25"},
+    ),
+    "prices": Example(
+        response={
+            "currency": "EUR",
+            "from_at": "2026-01-31T00:00:00Z",
+            "until_at": "2026-01-31T12:00:00Z",
+            "prices": [
+                {
+                    "from_at": "2026-01-31T00:00:00Z",
+                    "until_at": "2026-01-31T05:00:00Z",
+                    "price_per_kwh": "0.18",
+                },
+                {
+                    "from_at": "2026-01-31T05:00:00Z",
+                    "until_at": "2026-01-31T12:00:00Z",
+                    "price_per_kwh": "0.31",
+                },
+            ],
+        }
+    ),
+}
+
+
+def _hours(value: str, amount: str, digits: str) -> dict[str, Example]:
+    rows = f"starts_at,{value}\n2026-01-31T08:00Z,{digits}\n2026-01-31T09:00Z,{digits}\n"
+    return {
+        "list": Example(response={"starts_at": _AT, value: amount}),
+        "create": Example(
+            request={"csv": rows, "mode": "extend"},
+            response={
+                "hours": 2,
+                "column": value,
+                "covers_from_at": "2026-01-01T00:00:00Z",
+                "covers_until_at": "2026-01-31T10:00:00Z",
+            },
+        ),
+    }
+
+
+TARIFF_HOURS = _hours("price_per_kwh", "0.08725", "0.08725")
+CARBON_HOURS = _hours("g_per_kwh", "213.790", "213.79")
+CARBON_SERIES = _crud(
+    {
+        "id": 1,
+        "name": "de-lu",
+        "covers_from_at": "2026-01-01T00:00:00Z",
+        "covers_until_at": "2026-01-31T10:00:00Z",
+        "version": 2,
+        "created_at": _AT,
+        "updated_at": _AT,
+    },
+    create={"name": "de-lu"},
+    patch={"name": "de-lu-2026"},
+)
+
+_POLICY = {
+    "name": "fifo",
+    "summary": registry.summary("fifo"),
+    "promises": [],
+    "parameters": registry.parameter_schema("fifo"),
+}
+POLICIES = {
+    "all": Example(response={"items": [_POLICY], "next": None}),
+    "retrieve": Example(response=_POLICY),
+}
