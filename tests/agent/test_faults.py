@@ -67,7 +67,8 @@ def test_an_exit_code_is_kept_while_no_agent_is_there(
     assert directory is not None
     agent.kill()
     gate.touch()
-    until(lambda: (directory / "exit.json").exists(), "the exit code kept by the shim")
+    kept = directory / "exit.json"
+    until(kept.exists, "the exit code kept by the shim")
     assert not psutil.pid_exists(pid)
     agent.start()
     until(lambda: 7 in service.ended, "the end told by the new agent")
@@ -208,10 +209,9 @@ def test_a_state_directory_has_one_agent(
 
 
 def test_a_killed_shim_takes_its_job_with_it(agent: AgentProcess, service: Service) -> None:
-    code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'input()'], stdin=None)"
     code = "import os, time\nos.fork()\ntime.sleep(600)"
     service.want(attempt(code))
-    pids = until(lambda: state_is(service, State.RUNNING)() and agent.job_pids(7), "processes")
+    until(state_is(service, State.RUNNING), "the attempt running")
     until(lambda: len(agent.job_pids(7)) == 2, "the child of the job")
     pids = agent.job_pids(7)
     psutil.Process(agent.shim_pid(7)).kill()

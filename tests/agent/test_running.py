@@ -360,8 +360,8 @@ def test_every_joule_has_one_holder(agent: AgentProcess, service: Service) -> No
         lambda: any(s.energy_mj > energy.now_mj for s in service.samples if s.uuid == uuid),
         "samples from after the attempt",
     )
-    samples = sorted({s.sequence: s for s in service.samples if s.uuid == uuid}.values(),
-                     key=lambda s: s.sequence)  # fmt: skip
+    by_sequence = {sample.sequence: sample for sample in service.samples if sample.uuid == uuid}
+    samples = [by_sequence[sequence] for sequence in sorted(by_sequence)]
     spent_mj = sum(
         later.energy_mj - earlier.energy_mj
         for earlier, later in itertools.pairwise(samples)
