@@ -38,7 +38,8 @@ except EmbeddedError as error:
 print("all stopped")
 """
 # It kills first and speaks then: with the supervisor killed, speaking ends a shell (SIGPIPE).
-NAP = "trap 'kill $!; echo bye; exit 0' TERM; sleep 1000 & echo up; wait"
+NAP = "trap 'kill $!; echo bye; exit 0' TERM; sleep 1000 & echo up; : > napping; wait"
+AFTER_NAP = "while [ ! -e napping ]; do sleep 0.02; done"
 STUBBORN = "trap '' TERM INT; echo up; while :; do sleep 0.05; done"
 
 Programs = list[tuple[str, str, str]]
@@ -66,6 +67,8 @@ def supervised(home: Path, programs: Programs) -> Iterator[Run]:
 def test_a_stop_signal_stops_all_in_reverse_order(home: Path, number: signal.Signals) -> None:
     programs = [("one", NAP, "service"), ("two", NAP, "service"), ("three", NAP, "service")]
     with supervised(home, programs) as run:
+        for name, _, _ in programs:
+            run.wait_for(f"{name:<8} | up")
         run.wait_for("all started")
         family = descendants(run.process.pid)
         run.process.send_signal(number)
@@ -94,7 +97,8 @@ def test_the_last_words_without_a_newline_are_shown(home: Path) -> None:
 
 def test_what_dies_is_restarted_and_its_orphans_are_cleared(home: Path) -> None:
     with supervised(home, [("one", NAP, "service"), ("two", NAP, "service")]) as run:
-        run.wait_for("all started")
+        for name in ("one", "two"):
+            run.wait_for(f"{name:<8} | up")
         victim = psutil.Process(run.process.pid).children()[0]
         orphans = victim.children()
         assert orphans
@@ -115,7 +119,7 @@ def test_a_program_that_keeps_dying_is_tried_again_and_can_be_stopped(home: Path
 
 
 def test_a_step_that_fails_stops_everything_and_says_which(home: Path) -> None:
-    programs = [("nap", NAP, "service"), ("migrate", "echo broken; exit 7", "step")]
+    programs = [("nap", NAP, "service"), ("migrate", f"{AFTER_NAP}; echo broken; exit 7", "step")]
     with supervised(home, programs) as run:
         assert run.process.wait() == 1
     assert "migrate  | broken" in run.log
