@@ -79,7 +79,8 @@ class JSONView(APIView):
         finally:
             self.check_throttles(request)
         self.check_permissions(request)
-        refuse_unknown_parameters(request, self, self.action_name())
+        if hasattr(self, str(request.method).lower()):
+            refuse_unknown_parameters(request, self, self.action_name())
 
     def action_name(self) -> str:
         return str(getattr(self, "action", None) or str(self.request.method).lower())
@@ -100,7 +101,7 @@ class JSONView(APIView):
         return read_parameters(self.request, declared)
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
-        return HttpResponse(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+        return bodiless(204, {"Allow": ", ".join(self.allowed_methods)})
 
     def identity(self) -> str:
         """Whose idempotency keys these are."""
@@ -127,9 +128,15 @@ class JSONView(APIView):
         return encode({**answer.body, **dict.fromkeys(self.secret_members)})
 
 
+def bodiless(status: int, headers: Mapping[str, str]) -> HttpResponse:
+    response = HttpResponse(status=status, headers=headers)
+    del response["Content-Type"]
+    return response
+
+
 def respond(answer: Answer) -> HttpResponse:
     if answer.status == 204:
-        return HttpResponse(status=204, headers=answer.headers)
+        return bodiless(204, answer.headers)
     return HttpResponse(
         encode(answer.body),
         status=answer.status,
@@ -185,7 +192,7 @@ class RetrieveMixin(ResourceViewSet):
     def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
         row = self.row()
         if self.etag_prefix and etag.is_unchanged(request, etag.etag(self.etag_prefix, row)):
-            return HttpResponse(status=304, headers={"ETag": etag.etag(self.etag_prefix, row)})
+            return bodiless(304, {"ETag": etag.etag(self.etag_prefix, row)})
         return respond(self.answer(row))
 
 

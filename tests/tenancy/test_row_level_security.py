@@ -145,7 +145,7 @@ PATHS = ["/api/v1/tenants/", "/api/v1/memberships/", "/api/v1/tokens/", "/api/v1
 @pytest.fixture(params=["both walls", "row-level security alone"])
 def walls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "row-level security alone":
-        monkeypatch.setattr(selectors, "visible", lambda rows, caller, column="tenant_id": rows)
+        monkeypatch.setattr(selectors, "first_wall", lambda rows, own: rows)
     return str(request.param)
 
 
