@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 
 from clusters import services
 from clusters.models import Cluster, GpuType, Node
@@ -16,11 +15,6 @@ from tenancy.roles import Role
 from tests.clusters.http import Api
 
 NOW = datetime(2026, 1, 31, 8, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _urls(settings: LazySettings) -> None:
-    settings.ROOT_URLCONF = "tests.clusters.urls"
 
 
 @pytest.fixture
