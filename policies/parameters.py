@@ -131,7 +131,7 @@ def _explained(text: str) -> ParameterError:
     if unknown:
         steps.append(unknown["name"])
         return ParameterError("unknown_parameter", pointer(steps), what)
-    code = "wrong_type" if ", got `" in what or "`key`" in path else "out_of_range"
+    code = "wrong_type" if ", got `" in what or "at `key`" in what else "out_of_range"
     return ParameterError(code, pointer(steps), what)
 
 

@@ -73,6 +73,10 @@ class Backfill:
         self._first_start_s[partition] = min(first_s, reservation.start_s)
         return reservation.start_s
 
+    def promised(self, partition: int) -> bool:
+        """Whether a job of the partition has a reservation."""
+        return self._made.get(partition, 0) > 0
+
     def _note(self, row: int, ask: Ask, hold: Hold, timeline: Timeline | None) -> None:
         if timeline is None:
             end_s = self.now_s + self.run_s[row]

@@ -90,7 +90,8 @@ class Desk:
         return hold is not None
 
     def _claim(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
-        if self.claims is None:
+        if self.claims is None or (self.backfill is not None and self.backfill.promised(home)):
+            # Behind a reservation, work would be stopped for room that is kept for another job.
             return False
         claimant = Claimant(self.rows[at], self.keys[at], self.tenants[at], home)
         self.served.claimed[at] = self.claims.claim(claimant, ask, types)

@@ -52,6 +52,7 @@ class Job:
     """Pieces held: node row, GPU mask, CPUs, MiB; empty while queued."""
     state: JobState = JobState.QUEUED
     submitted_s: float | None = None
+    max_gpus: int | None = None
     columns: dict[str, Any] = field(default_factory=dict)
 
 
@@ -105,7 +106,7 @@ class World:
                 "id": np.arange(len(self.jobs)) + 1000,
                 "state": [job.state for job in self.jobs],
                 "min_gpus": gpus,
-                "max_gpus": gpus,
+                "max_gpus": [job.max_gpus or job.gpus for job in self.jobs],
                 "submitted_s": [
                     at - 10_000.0 if job.submitted_s is None else job.submitted_s
                     for at, job in enumerate(self.jobs)
@@ -218,7 +219,7 @@ def running(*on: tuple[int, int], since_s: float = 3600.0, **columns: Any) -> Jo
     state = columns.pop("state", JobState.RUNNING)
     submitted_s = columns.pop("submitted_s", None)
     columns.setdefault("started_s", NOW_S - since_s)
-    return Job(gpus, pieces, state, submitted_s, columns)
+    return Job(gpus, pieces, state, submitted_s, columns=columns)
 
 
 def random_world(seed: int, *, nodes: int, queue: int, run: int) -> World:

@@ -1,0 +1,94 @@
+"""The registry: names, parameters with their schemas, and refusals that point at the fault."""
+
+import math
+from typing import Any
+
+import pytest
+
+from policies.parameters import ParameterError
+from policies.registry import build, parameter_schema, policy_names, summary, validate
+
+NAMES = (
+    "fifo",
+    "fifo-backfill",
+    "conservative-backfill",
+    "priority",
+    "edf",
+    "sjf",
+    "srtf",
+    "las",
+    "ftf",
+    "fair-share",
+)
+
+
+def test_the_classic_policies_are_there() -> None:
+    assert set(NAMES) <= set(policy_names())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schema_describes_and_bounds_every_parameter(name: str) -> None:
+    schema = parameter_schema(name)
+    assert schema["additionalProperties"] is False
+    assert not schema.get("required")
+    for parameter, described in schema["properties"].items():
+        assert described["description"], parameter
+        assert "default" in described, parameter
+        bounds = ("minimum", "exclusiveMinimum")
+        if described.get("type") in {"number", "integer"}:
+            assert any(bound in described for bound in bounds), parameter
+    assert summary(name).endswith(".")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_schemas_defaults_are_accepted(name: str) -> None:
+    defaults = {key: p["default"] for key, p in parameter_schema(name)["properties"].items()}
+    validate(name, defaults)
+    build(name, defaults)
+
+
+REFUSED: list[tuple[str, dict[Any, Any], str, str]] = [
+    ("nonsense", {}, "unknown_policy", ""),
+    ("fifo", {"speed": 1}, "unknown_parameter", "/speed"),
+    ("fifo", {"a/b~c": 1}, "unknown_parameter", "/a~1b~0c"),
+    ("fifo", {"strict": "yes"}, "wrong_type", "/strict"),
+    ("fifo", {"strict": 1}, "wrong_type", "/strict"),
+    ("fifo", {"placement": "anywhere"}, "out_of_range", "/placement"),
+    ("fifo", {"placement": 3}, "wrong_type", "/placement"),
+    ("fifo", {"min_run_s": -1}, "out_of_range", "/min_run_s"),
+    ("fifo", {"min_run_s": math.nan}, "out_of_range", "/min_run_s"),
+    ("fifo", {"max_preemptions": 1.5}, "wrong_type", "/max_preemptions"),
+    ("priority", {"ageing_s": math.inf}, "out_of_range", "/ageing_s"),
+    ("las", {"queue_gpu_s": []}, "out_of_range", "/queue_gpu_s"),
+    ("las", {"queue_gpu_s": [1, "x"]}, "wrong_type", "/queue_gpu_s/1"),
+    ("las", {"queue_gpu_s": [1, -1]}, "out_of_range", "/queue_gpu_s/1"),
+    ("las", {"queue_gpu_s": [2, 1]}, "out_of_range", "/queue_gpu_s"),
+    ("las", {"queue_gpu_s": {"a": 1}}, "wrong_type", "/queue_gpu_s"),
+    ("fifo-backfill", {"preempt": True}, "unknown_parameter", "/preempt"),
+    ("conservative-backfill", {"reservations": 0}, "out_of_range", "/reservations"),
+    ("fifo", {1: 2}, "wrong_type", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "code", "pointer"), REFUSED)
+def test_bad_parameters_are_refused_with_a_pointer(
+    name: str, parameters: dict[Any, Any], code: str, pointer: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        validate(name, parameters)
+    assert (refused.value.code, refused.value.pointer) == (code, pointer)
+    assert refused.value.message
+    with pytest.raises(ParameterError):
+        build(name, parameters)
+
+
+def test_an_unknown_policy_is_told_the_known_ones() -> None:
+    with pytest.raises(ParameterError, match="fifo-backfill"):
+        parameter_schema("nonsense")
+
+
+def test_promises_follow_the_parameters() -> None:
+    assert build("sjf", {}).work_conserving
+    assert not build("sjf", {"strict": True}).work_conserving
+    assert not build("sjf", {"placement": "buddy"}).work_conserving
+    assert not build("fifo-backfill", {}).work_conserving
