@@ -67,6 +67,8 @@ def _servers(resources: ExitStack, var: Path, held: int) -> tuple[list[Program],
 
 
 def _fixed_env(var: Path) -> dict[str, str]:
+    # Static files come from the packages here, but their server warns about a missing directory.
+    (var / "static").mkdir(exist_ok=True)
     return {
         "FAIRWATT_VAR": str(var),
         "PYTHONUNBUFFERED": "1",
