@@ -55,8 +55,9 @@ class Workload(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A workload and the names its rows refer to."""
+    """A workload and the names its rows refer to; bit t of a job's GPU types is `gpu_types[t]`."""
 
     jobs: Workload
     tenants: tuple[str, ...]
     partitions: tuple[str, ...] = ()
+    gpu_types: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Generated workloads: what a cluster's jobs look like, and how they arrive."""

@@ -1,0 +1,1 @@
+"""Results as tables, JSON, CSV, PNG and one self-contained page."""

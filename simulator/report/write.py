@@ -1,0 +1,86 @@
+"""Everything a study leaves behind in its directory."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from simulator.metrics.intervals import Interval
+from simulator.report.files import write_json, write_summaries
+from simulator.report.page import Curve, page
+from simulator.report.png import write_plots
+from simulator.report.table import COLUMNS, interval_text
+from simulator.scenario.schema import Scenario
+from simulator.study import CellResult, intervals
+
+CURVES_SHOWN = 8
+
+
+def write_study(directory: Path, scenario: Scenario, results: Sequence[CellResult]) -> None:
+    """results.json, summary.csv, report.html and PNG plots; plots show each label's first seed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    by_label = intervals(results)
+    write_json(
+        directory / "results.json",
+        {
+            "scenario": msgspec.to_builtins(scenario, builtin_types=()),
+            "rows": [
+                {
+                    "policy": r.label,
+                    "seed": r.seed,
+                    **r.summary,
+                    "tenants": r.tenants,
+                    "partitions": r.partitions,
+                }
+                for r in results
+            ],
+            "intervals": {
+                label: {name: given._asdict() for name, given in figures.items()}
+                for label, figures in by_label.items()
+            },
+        },
+    )
+    write_summaries(
+        directory / "summary.csv",
+        [({"policy": r.label, "seed": r.seed}, r.summary) for r in results],
+    )
+    curves = first_curves(results)
+    write_plots(directory, curves)
+    text = page(
+        title=scenario.name or "Simulation",
+        facts={"Seeds": ", ".join(map(str, scenario.seeds)), "Policies": ", ".join(by_label)},
+        tables=[("Policies", figures_table(by_label)), *group_tables(results)],
+        curves=curves,
+        notes=list(dict.fromkeys(line for r in results for line in r.read)),
+    )
+    (directory / "report.html").write_text(text)
+
+
+def first_curves(results: Sequence[CellResult]) -> list[Curve]:
+    first: dict[str, CellResult] = {}
+    for result in results:
+        first.setdefault(result.label, result)
+    return [Curve(label, r.series) for label, r in first.items()][:CURVES_SHOWN]
+
+
+def figures_table(by_label: Mapping[str, Mapping[str, Interval]]) -> list[list[str]]:
+    rows = [["policy", *(heading for _, heading, _ in COLUMNS)]]
+    for label, figures in by_label.items():
+        rows.append([label, *(interval_text(figures[name], unit) for name, _, unit in COLUMNS)])
+    return rows
+
+
+def group_tables(results: Sequence[CellResult]) -> list[tuple[str, list[list[str]]]]:
+    """Tenants and partitions of the first run, where there is more than one of them."""
+    first = results[0]
+    shown = ("jobs", "jct_mean_s", "wait_mean_s", "preemptions", "gpu_hours", "energy_kwh")
+    tables = []
+    for heading, groups in (("Tenants", first.tenants), ("Partitions", first.partitions)):
+        if 1 < len(groups) <= 60:
+            rows = [["name", *shown]]
+            rows += [
+                [name, *(f"{figures[figure]:.4g}" for figure in shown)]
+                for name, figures in groups.items()
+            ]
+            tables.append((f"{heading} ({first.label}, seed {first.seed})", rows))
+    return tables

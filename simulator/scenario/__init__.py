@@ -1,0 +1,1 @@
+"""Scenarios: small TOML files that say which world is run, under which policies."""
