@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import models
 from rest_framework import serializers
+from rest_framework.validators import UniqueValidator
 
 from rest import fields
 
@@ -63,7 +64,9 @@ class StrictModelSerializer(Strict, serializers.ModelSerializer[Any]):
 
     def build_standard_field(self, field_name: str, model_field: Any) -> Any:
         field_class, kwargs = super().build_standard_field(field_name, model_field)
-        kwargs.pop("validators", None)
+        if "validators" in kwargs:
+            own = [v for v in kwargs["validators"] if not isinstance(v, UniqueValidator)]
+            kwargs["validators"] = own
         kwargs.pop("allow_unicode", None)
         return field_class, kwargs
 

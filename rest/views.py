@@ -83,7 +83,9 @@ class JSONView(APIView):
             refuse_unknown_parameters(request, self, self.action_name())
 
     def action_name(self) -> str:
-        return str(getattr(self, "action", None) or str(self.request.method).lower())
+        """The viewset's action, or the method of a plain view; HEAD is a GET."""
+        method = str(self.request.method).lower()
+        return str(getattr(self, "action", None) or ("get" if method == "head" else method))
 
     def output_for(self, action: str) -> SerializerClass:
         return self.outputs.get(action, self.output)

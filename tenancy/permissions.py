@@ -15,7 +15,7 @@ class HasRight(BasePermission):
         caller = request.auth
         if not isinstance(caller, Caller):
             raise NotAuthenticated
-        action = getattr(view, "action", None) or str(request.method).lower()
+        action = view.action_name()
         right = view.rights.get(action)
         if right is None:
             # A method without an action is answered 405 by the view; an action must name a right.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 
 import structlog
 from django.http import HttpRequest, HttpResponse
@@ -45,6 +45,11 @@ class Problem(APIException):
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
 
+    @classmethod
+    def at(cls, pointer: str, code: str, detail: str) -> Self:
+        """A problem with one fault, whose code and words are also the whole's."""
+        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
+
     def __str__(self) -> str:
         return f"{self.status_code} {self.code}: {self.text}"
 
@@ -54,17 +59,17 @@ class Invalid(Problem):
 
     code = "invalid"
 
-    @classmethod
-    def at(cls, pointer: str, code: str, detail: str) -> "Invalid":
-        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
-
 
 class NotFound(Problem):
     status_code = 404
     code = "not_found"
 
-    def __init__(self, detail: str = "There is no such resource, or it is not yours.") -> None:
-        super().__init__(detail)
+    def __init__(
+        self,
+        detail: str = "There is no such resource, or it is not yours.",
+        **facts: Any,
+    ) -> None:
+        super().__init__(detail, **facts)
 
 
 class Conflict(Problem):
@@ -73,20 +78,12 @@ class Conflict(Problem):
     status_code = 409
     code = "conflict"
 
-    @classmethod
-    def at(cls, pointer: str, code: str, detail: str) -> "Conflict":
-        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
-
 
 class Contradiction(Problem):
     """Each value fits the schema, together they make no sense."""
 
     status_code = 422
     code = "contradiction"
-
-    @classmethod
-    def at(cls, pointer: str, code: str, detail: str) -> "Contradiction":
-        return cls(detail, code=code, errors=[Fault(pointer, code, detail)])
 
 
 class Forbidden(Problem):

@@ -57,6 +57,13 @@ def test_machines_have_no_business_here(api_for: ApiFor, role: Role, path: str) 
     assert (answer.status_code, answer.json()["code"]) == (403, "missing_right")
 
 
+def test_head_and_options_of_plain_views(api_for: ApiFor) -> None:
+    api = api_for(Role.MEMBER)
+    assert api.send("HEAD", "/api/v1/me/").status_code == 200
+    assert api.send("OPTIONS", "/api/v1/me/")["Allow"] == "GET, HEAD, OPTIONS"
+    assert api.send("HEAD", "/api/v1/audit/").status_code == 403
+
+
 def test_a_method_that_does_not_exist_is_405_for_whoever_is_let_in(api_for: ApiFor) -> None:
     answer = api_for(Role.NODE).send("PUT", "/api/v1/tenants/?x=1")
     assert (answer.status_code, answer["Allow"]) == (405, "GET, POST, HEAD, OPTIONS")
