@@ -90,6 +90,10 @@ class AutoSchema(SpectacularAutoSchema):
             parameters += openapi.header_parameters(self.view, self.action, self.method)
         return parameters
 
+    def _get_format_parameters(self) -> list[Schema]:
+        """`?format=` does not exist here; Accept alone chooses between renderers."""
+        return [] if self.declared else list(super()._get_format_parameters())
+
     def _get_response_bodies(self, direction: Any = "response") -> Schema:
         responses: Schema = super()._get_response_bodies(direction)
         if not self.declared or direction != "response":

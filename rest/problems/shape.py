@@ -37,6 +37,7 @@ class Problem(APIException):
         status: int | None = None,
         errors: Sequence[Fault] = (),
         headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(detail)
         self.text = detail
@@ -44,6 +45,8 @@ class Problem(APIException):
         self.code = code or self.code
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
+        # Further members of the document, as RFC 9457 allows them.
+        self.extensions = dict(extensions or {})
 
     @classmethod
     def at(cls, pointer: str, code: str, detail: str) -> Self:
