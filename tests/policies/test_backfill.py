@@ -119,7 +119,7 @@ def one_node(draw: st.DrawFn) -> list[Job]:
 
 
 @settings(
-    max_examples=300,
+    max_examples=150,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

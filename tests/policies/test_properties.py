@@ -31,7 +31,7 @@ every_policy = pytest.mark.parametrize(
     ("name", "parameters"), VARIANTS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(VARIANTS)]
 )
 many = settings(
-    max_examples=200,
+    max_examples=150,
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
@@ -69,7 +69,7 @@ def assert_head_starts(world: World, plan: Plan) -> None:
     assert startable_after(world, Plan()).isdisjoint(wait.job for wait in waits)
 
 
-@many
+@settings(many, max_examples=40)
 @given(world=worlds())
 def test_a_stored_snapshot_gives_the_same_plan(world: World) -> None:
     snapshot = world.snapshot()

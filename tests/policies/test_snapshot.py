@@ -1,5 +1,7 @@
 """Snapshots: built from columns, stored and read back to the byte, refused when damaged."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -96,7 +98,7 @@ def test_building_leaves_the_callers_array_writeable() -> None:
 
 
 def test_wrong_columns_are_refused() -> None:
-    good = {"id": [1], "gpu_type": [0], "gpus": [8], "free_gpus": [255]}
+    good: dict[str, Any] = {"id": [1], "gpu_type": [0], "gpus": [8], "free_gpus": [255]}
     good |= {"cpus": [1], "free_cpus": [1], "mem_mib": [1], "free_mem_mib": [1]}
     assert len(NodeTable.of(**good)) == 1
     with pytest.raises(TypeError, match="is missing"):

@@ -95,7 +95,7 @@ class World:
     def _jobs(self) -> JobTable:
         names = {name for job in self.jobs for name in job.columns}
         defaults = {"gpu_types": ANY_GPU_TYPE, "tenant": 0, **_DEFAULTS}
-        columns = {
+        columns: dict[str, Any] = {
             name: [job.columns.get(name, defaults.get(name)) for job in self.jobs]
             for name in names | {"gpu_types", "tenant"}
         }
