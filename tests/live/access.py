@@ -1,0 +1,86 @@
+"""Who may do what, said once more and by hand: the code's own table is what is being tested."""
+
+from dataclasses import dataclass
+
+from tests.live.operations import SAFE, Operation
+
+NOBODY = ("none", "malformed", "unknown", "expired", "revoked")
+MEMBER, ADMIN, OPERATOR = "member", "admin", "operator"
+ROLES = frozenset({MEMBER, ADMIN, OPERATOR, "node", "attempt"})
+EVERYBODY = frozenset({MEMBER, ADMIN, OPERATOR})
+MANAGERS = frozenset({ADMIN, OPERATOR})
+OPERATORS = frozenset({OPERATOR})
+
+
+@dataclass(frozen=True)
+class Access:
+    """`owned` rows belong to one tenant; the others belong to nobody in particular."""
+
+    read: frozenset[str]
+    write: frozenset[str] = frozenset()
+    owned: bool = False
+
+
+MACHINES = Access(EVERYBODY, OPERATORS)
+RESOURCES = {
+    "me": Access(ROLES),
+    "tenants": Access(EVERYBODY, OPERATORS, owned=True),
+    "memberships": Access(EVERYBODY, MANAGERS, owned=True),
+    "tokens": Access(MANAGERS, MANAGERS, owned=True),
+    "audit": Access(MANAGERS, owned=True),
+    "gpu_quotas": Access(EVERYBODY, OPERATORS, owned=True),
+    "profiles": Access(EVERYBODY, EVERYBODY, owned=True),
+    "jobs": Access(EVERYBODY, EVERYBODY, owned=True),
+    "arrays": Access(EVERYBODY, EVERYBODY, owned=True),
+    "attempts": Access(EVERYBODY, owned=True),
+    "job_events": Access(EVERYBODY, owned=True),
+    "rounds": Access(OPERATORS),
+    "shadow": Access(OPERATORS),
+    "clusters": MACHINES,
+    "partitions": MACHINES,
+    "switches": MACHINES,
+    "racks": MACHINES,
+    "gpu_types": MACHINES,
+    "nodes": MACHINES,
+    "gpus": MACHINES,
+    "tariffs": MACHINES,
+    "tariff_hours": MACHINES,
+    "carbon_series": MACHINES,
+    "carbon_hours": MACHINES,
+    "join_tokens": Access(OPERATORS, OPERATORS),
+    "policies": Access(EVERYBODY),
+}
+# Operations that do not follow their resource.
+OPERATIONS = {"rounds_decisions": Access(EVERYBODY)}
+
+
+def access(operation: Operation) -> Access:
+    found = OPERATIONS.get(operation.id) or RESOURCES.get(operation.resource)
+    if found is None:
+        raise LookupError(f"tests/live/access.py must say who may use {operation.id}")
+    return found
+
+
+def allowed(operation: Operation) -> frozenset[str]:
+    rule = access(operation)
+    return rule.read if operation.method in SAFE else rule.write
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Someone who must be refused, with whose ids they ask, and what they must hear."""
+
+    caller: str
+    whose: str
+    status: int
+
+
+def wrong_callers(operation: Operation) -> list[Wrong]:
+    may = allowed(operation)
+    wrong = [Wrong(caller, "ours", 401) for caller in NOBODY]
+    wrong += [Wrong(caller, "ours", 403) for caller in sorted(ROLES - may)]
+    if access(operation).owned and operation.names_a_row:
+        for role in (MEMBER, ADMIN):
+            status = 404 if role in may else 403
+            wrong += [Wrong(role, "theirs", status), Wrong(f"their_{role}", "ours", status)]
+    return wrong

@@ -1,0 +1,100 @@
+"""The running service, started once; each test that changes rows gets a database of its own."""
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from scheduler_service.settings import BASE_DIR
+from tests.live.database import Database
+from tests.live.server import Servers, api_server
+from tests.live.world import World
+
+TEMPLATE = "fairwatt_seeded"
+Fingerprint = dict[str, object]
+# Thousands of requests would bury what a failed test has to say.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True)
+class Live:
+    """A running API, what its database holds, and a client for any caller of the world."""
+
+    url: str
+    world: World
+    database: Database
+
+    http: httpx.Client
+
+    def send(self, caller: str, method: str, path: str, **more: Any) -> httpx.Response:
+        """One request as `caller`, over a connection that all share."""
+        secret = self.world.secrets.get(caller)
+        identity = {"Authorization": f"Bearer {secret}"} if secret else {}
+        headers = {**identity, **more.pop("headers", {})}
+        return self.http.request(method, path, headers=headers, **more)
+
+
+@dataclass(frozen=True)
+class Seeded:
+    database: Database
+    world: World
+    broker_url: str
+    directory: Path
+
+    def clone(self, name: str) -> tuple[Database, Servers]:
+        database = self.database.create(f"fairwatt_{name}", template=TEMPLATE)
+        return database, Servers(database.url, self.broker_url, self.directory)
+
+
+@pytest.fixture(scope="session")
+def seeded(database_url: str, broker_url: str, throwaway_directory: Path) -> Seeded:
+    database = Database(database_url).create(TEMPLATE)
+    made = subprocess.run(
+        [sys.executable, "-m", "tests.live.seed"],
+        cwd=BASE_DIR,
+        env={**os.environ, "DATABASE_URL": database.url},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    world = World.load(made.stdout.decode())
+    return Seeded(Database(database_url), world, broker_url, throwaway_directory)
+
+
+def _live(seeded: Seeded, name: str, app: str) -> Iterator[Live]:
+    database, servers = seeded.clone(name)
+    with (
+        api_server(servers, app=app) as url,
+        httpx.Client(base_url=url, timeout=30, trust_env=False) as http,
+    ):
+        yield Live(url, seeded.world, database, http)
+
+
+@pytest.fixture(scope="session")
+def live(seeded: Seeded) -> Iterator[Live]:
+    """For requests that change nothing."""
+    yield from _live(seeded, "live", "scheduler_service.wsgi:application")
+
+
+@pytest.fixture(scope="session")
+def untouched(live: Live) -> Fingerprint:
+    """What the database of `live` holds, now and for ever."""
+    return live.database.fingerprint()
+
+
+@pytest.fixture(scope="module")
+def changing_live(seeded: Seeded, request: pytest.FixtureRequest) -> Iterator[Live]:
+    """Of one module, whose tests may change what they like."""
+    name = request.module.__name__.rpartition(".")[-1]
+    yield from _live(seeded, name, "scheduler_service.wsgi:application")
+
+
+@pytest.fixture(scope="session")
+def live_without_filters(seeded: Seeded) -> Iterator[Live]:
+    yield from _live(seeded, "unfiltered", "tests.live.wsgi_without_filters:application")

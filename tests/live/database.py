@@ -1,0 +1,78 @@
+"""The running service's database, seen from outside: clones, fingerprints, and walls taken down."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+# What signing in writes; nothing a caller asked for.
+VOLATILE = ["last_used_at"]
+
+
+@dataclass(frozen=True)
+class Database:
+    url: str
+
+    def connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.url, autocommit=True, options="-c fairwatt.scope=all")
+
+    def named(self, name: str) -> "Database":
+        return Database(urlsplit(self.url)._replace(path=f"/{name}").geturl())
+
+    def create(self, name: str, template: str = "template1") -> "Database":
+        """Another database of the same server; a template must have nobody connected to it."""
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        with self.connect() as connection:
+            connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+        return self.named(name)
+
+    def tables(self) -> list[str]:
+        with self.connect() as connection:
+            found = connection.execute(
+                "SELECT relname FROM pg_class"
+                " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"
+            )
+            return [str(name) for (name,) in found]
+
+    @cached_property
+    def _fingerprint(self) -> sql.Composed:
+        each = sql.SQL(
+            "SELECT {name}, count(*) || md5(coalesce(string_agg(line, '' ORDER BY line), ''))"
+            " FROM (SELECT (to_jsonb(t) - {volatile}::text[])::text AS line FROM {table} t) lines"
+        )
+        return sql.SQL(" UNION ALL ").join(
+            each.format(name=name, volatile=VOLATILE, table=sql.Identifier(name))
+            for name in self.tables()
+        )
+
+    def fingerprint(self) -> dict[str, object]:
+        """Table by table, the number of rows and a hash of all they contain."""
+        with self.connect() as connection:
+            found = connection.execute(self._fingerprint).fetchall()
+        return {str(name): rows for name, rows in found}
+
+    @contextmanager
+    def without_row_level_security(self, *tables: str) -> Iterator[None]:
+        with self.connect() as connection:
+            for table in tables:
+                _alter(connection, table, "DISABLE")
+            try:
+                yield
+            finally:
+                for table in tables:
+                    _alter(connection, table, "ENABLE")
+
+    def guarded_tables(self) -> list[str]:
+        """Those that row-level security protects."""
+        with self.connect() as connection:
+            found = connection.execute("SELECT relname FROM pg_class WHERE relrowsecurity")
+            return sorted(str(name) for (name,) in found)
+
+
+def _alter(connection: psycopg.Connection[tuple[object, ...]], table: str, verb: str) -> None:
+    statement = sql.SQL("ALTER TABLE {} {} ROW LEVEL SECURITY")
+    connection.execute(statement.format(sql.Identifier(table), sql.SQL(verb)))

@@ -1,0 +1,73 @@
+"""The API server of production, as a child process, for as long as a block lasts."""
+
+import http.client
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from scheduler_service.embedded.ports import LOOPBACK, free_port
+from scheduler_service.embedded.program import Program, running
+from scheduler_service.settings import BASE_DIR
+
+APP = "scheduler_service.wsgi:application"
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What the API stands on, and where its log goes."""
+
+    database_url: str
+    broker_url: str
+    directory: Path
+
+
+@contextmanager
+def api_server(
+    servers: Servers,
+    *,
+    app: str = APP,
+    ready: str = "/readyz",
+    workers: int = 1,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[str]:
+    """The address of a server that answers; throttles are out of the way unless `env` sets them."""
+    port = free_port()
+    program = Program(
+        name="api",
+        argv=(
+            *(sys.executable, "-m", "granian", "--interface", "wsgi", app),
+            *("--host", LOOPBACK, "--port", str(port), "--no-ws", "--log-level", "warning"),
+            *("--workers", str(workers), "--blocking-threads", "4", "--workers-kill-timeout", "2"),
+        ),
+        cwd=BASE_DIR,
+        env={
+            **os.environ,
+            "DATABASE_URL": servers.database_url,
+            "BROKER_URL": servers.broker_url,
+            "THROTTLE_PER_MINUTE": "1000000000",
+            "THROTTLE_ANONYMOUS_PER_MINUTE": "1000000000",
+            **(env or {}),
+        },
+        ready=lambda pid: _answers(port, ready),
+    )
+    with running(program, servers.directory / f"api-{port}.log"):
+        yield f"http://{LOOPBACK}:{port}"
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < 500
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def host_of(url: str) -> str:
+    return urlsplit(url).netloc
