@@ -10,11 +10,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from clusters.models import Cluster, GpuType
+from clusters.models import Cluster
 from clusters.services.clusters import cluster_create
-from clusters.services.gpu_types import gpu_type_create
 from clusters.services.join_tokens import join_token_create
-from clusters.services.nodes import node_create
 from clusters.services.tariffs import tariff_create
 from clusters.services.topology import rack_create
 from tenancy.authentication import login
@@ -28,29 +26,13 @@ from tenancy.tokens import token_create
 
 CLUSTER = "demo"
 TENANTS = ("acme", "globex")
-GPU_TYPES: tuple[dict[str, Any], ...] = (
-    {
-        "name": "A100",
-        "memory_mib": 81_920,
-        "idle_w": 55,
-        "max_w": 400,
-        "clocks_mhz": [705, 1065, 1410],
-    },
-    {
-        "name": "V100",
-        "memory_mib": 32_768,
-        "idle_w": 40,
-        "max_w": 300,
-        "clocks_mhz": [810, 1155, 1530],
-    },
-)
-# Two racks of two nodes, one node of each type in a rack.
-NODES = (
-    ("node-1", "rack-1", "A100"),
-    ("node-2", "rack-1", "V100"),
-    ("node-3", "rack-2", "A100"),
-    ("node-4", "rack-2", "V100"),
-)
+# Two racks, a node of each type in each; the files say what the emulated nodes are made of.
+NODES = {
+    "node-1": ("rack-1", "a100x8"),
+    "node-2": ("rack-1", "v100x8"),
+    "node-3": ("rack-2", "a100x8"),
+    "node-4": ("rack-2", "v100x8"),
+}
 NIGHT_IS_CHEAP = ((0, 420, "0.16"), (420, 1260, "0.29"), (1260, 1440, "0.16"))
 JOIN_TOKEN_LIFETIME_S = 365 * 86_400
 SECRETS = ("operator_token", "tenant_token", "other_tenant_token")
@@ -92,25 +74,8 @@ def _make_cluster() -> None:
             "round_interval_s": 5,
         },
     )
-    for gpu_type in GPU_TYPES:
-        if not GpuType.objects.filter(name=gpu_type["name"]).exists():
-            gpu_type_create(caller=SYSTEM, values=gpu_type)
-    for rack in sorted({rack for _, rack, _ in NODES}):
+    for rack in sorted({rack for rack, _ in NODES.values()}):
         rack_create(caller=SYSTEM, cluster=CLUSTER, name=rack)
-    for name, rack, gpu_type in NODES:
-        node_create(
-            caller=SYSTEM,
-            cluster=CLUSTER,
-            gpu_count=8,
-            name=name,
-            rack=rack,
-            gpu_type=gpu_type,
-            state="ready",
-            cpus=64,
-            memory_mib=512 * 1024,
-            host_idle_w=250,
-            host_peak_w=800,
-        )
 
 
 def _alive(secret: str | None) -> bool:
@@ -119,7 +84,7 @@ def _alive(secret: str | None) -> bool:
         return secret is not None and login(hash_of(secret)) is not None
 
 
-def _make_secrets(now: datetime) -> dict[str, str]:
+def _make_secrets(now: datetime) -> dict[str, Any]:
     acme, globex = (Tenant.objects.get(name=name).pk for name in TENANTS)
     password = secrets.token_urlsafe(12)
     user, _ = get_user_model().objects.get_or_create(
@@ -131,9 +96,11 @@ def _make_secrets(now: datetime) -> dict[str, str]:
         "operator_token": token_create(SYSTEM, name="demo", role=Role.OPERATOR).secret,
         "tenant_token": _tenant_token(acme),
         "other_tenant_token": _tenant_token(globex),
-        "join_token": join_token_create(
-            caller=SYSTEM, cluster=CLUSTER, lifetime_s=JOIN_TOKEN_LIFETIME_S, now=now
-        ).secret,
+        "join_token": _join_token(now),
+        "agents": [
+            {"name": name, "devices": devices, "join_token": _join_token(now, rack=rack)}
+            for name, (rack, devices) in NODES.items()
+        ],
         "admin_user": "admin",
         "admin_password": password,
     }
@@ -143,7 +110,14 @@ def _tenant_token(tenant_id: int) -> str:
     return token_create(SYSTEM, name="demo", role=Role.ADMIN, tenant_id=tenant_id).secret
 
 
-def _write(path: Path, known: dict[str, str]) -> None:
+def _join_token(now: datetime, rack: str | None = None) -> str:
+    token = join_token_create(
+        caller=SYSTEM, cluster=CLUSTER, lifetime_s=JOIN_TOKEN_LIFETIME_S, now=now, rack=rack
+    )
+    return token.secret
+
+
+def _write(path: Path, known: dict[str, Any]) -> None:
     """Whole or not at all, and for its owner's eyes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".tmp")

@@ -4,6 +4,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from clusters.rounds import due_clusters, round_claim
+from jobs.agents.loss import watch_nodes
 from jobs.scheduling.nudge import TASK
 from jobs.scheduling.retention import forget_rounds
 from jobs.scheduling.round import run_round
@@ -22,6 +23,12 @@ def tick() -> None:
 @shared_task(name=TASK)
 def schedule_round(cluster_id: int) -> None:
     run_round(cluster_id, now=timezone.now())
+
+
+@shared_task(name="jobs.watch")
+def watch() -> None:
+    """Find nodes that fell silent, and free what died with them."""
+    watch_nodes(now=timezone.now())
 
 
 @shared_task(name="jobs.sweep")

@@ -25,6 +25,14 @@ def integer(name: str, default: int) -> int:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {raw!r}") from None
 
 
+def number(name: str, default: float) -> float:
+    raw = text(name, str(default))
+    try:
+        return float(raw)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {raw!r}") from None
+
+
 def secret(name: str, *, production: bool) -> str:
     """The secret, or a development default that production refuses to boot with."""
     value = os.environ.get(name, "")

@@ -106,6 +106,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 THROTTLE_PER_MINUTE = environment.integer("THROTTLE_PER_MINUTE", 60_000)
 THROTTLE_ANONYMOUS_PER_MINUTE = environment.integer("THROTTLE_ANONYMOUS_PER_MINUTE", 600)
 
+# Agents (clusters/leases.py says what the two leases mean); intervals stretch with many nodes.
+SYNC_INTERVAL_S = environment.number("SYNC_INTERVAL_S", 1.0)
+SAMPLE_INTERVAL_S = environment.number("SAMPLE_INTERVAL_S", 1.0)
+NODE_LEASE_S = environment.number("NODE_LEASE_S", 15.0)
+RUN_LEASE_S = environment.number("RUN_LEASE_S", 120.0)
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["tenancy.authentication.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["tenancy.permissions.HasRight"],
@@ -154,6 +160,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # Postgres says what is due; a tick that is lost or doubled only shifts it by a second.
 CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "jobs.tick", "schedule": 1.0, "options": {"expires": 5}},
+    "watch": {"task": "jobs.watch", "schedule": 2.0, "options": {"expires": 5}},
     "sweep": {"task": "jobs.sweep", "schedule": 60.0, "options": {"expires": 50}},
 }
 

@@ -1,6 +1,7 @@
 """Bearer tokens: one round trip finds the caller and opens the connection's scope for it."""
 
 from django.db import connection
+from django.http import HttpRequest
 from psycopg import OperationalError
 from psycopg.pq import ExecStatus
 from rest_framework.authentication import BaseAuthentication
@@ -17,21 +18,31 @@ SCOPE_OPENED = "_fairwatt_scope_opened"
 
 class BearerAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
-        header = request.META.get("HTTP_AUTHORIZATION")
-        if header is None:
+        if "HTTP_AUTHORIZATION" not in request.META:
             return None
-        token = header[len(SCHEME) :].strip()
-        if header[: len(SCHEME)].lower() != SCHEME.lower() or not looks_like_token(token):
-            raise AuthenticationFailed
-        # Before the look-up: if that fails half-way, the middleware still closes the scope.
-        setattr(request._request, SCOPE_OPENED, True)
-        caller = login(hash_of(token))
-        if caller is None:
-            raise AuthenticationFailed
+        caller = caller_of(request._request)
         return caller, caller
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="fairwatt"'
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Who sends the request, also for views that do without the framework."""
+    header = request.META.get("HTTP_AUTHORIZATION", "")
+    token = header[len(SCHEME) :].strip()
+    if header[: len(SCHEME)].lower() != SCHEME.lower() or not looks_like_token(token):
+        raise AuthenticationFailed
+    scope_opens(request)
+    caller = login(hash_of(token))
+    if caller is None:
+        raise AuthenticationFailed
+    return caller
+
+
+def scope_opens(request: HttpRequest) -> None:
+    """Say so before it does: if opening fails half-way, the middleware still closes the scope."""
+    setattr(request, SCOPE_OPENED, True)
 
 
 def login(secret_hash: bytes) -> Caller | None:

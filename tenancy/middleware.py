@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponseBase
 
 from tenancy import rls
-from tenancy.authentication import SCOPE_OPENED, close_scope
+from tenancy.authentication import SCOPE_OPENED, close_scope, scope_opens
 
 
 class ScopeMiddleware:
@@ -15,7 +15,7 @@ class ScopeMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         try:
             if request.path.startswith("/admin/") and request.user.is_staff:
-                setattr(request, SCOPE_OPENED, True)
+                scope_opens(request)
                 rls.set_scope(rls.ALL)
             return self.get_response(request)
         finally:

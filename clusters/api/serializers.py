@@ -220,6 +220,8 @@ class GpuPatch(StrictSerializer):
 class JoinTokenOut(StrictSerializer):
     id = fields.Integer()
     cluster = fields.Text(source="cluster.name")
+    partition = fields.Text(source="partition.name", allow_null=True)
+    rack = fields.Text(source="rack.name", allow_null=True)
     prefix = fields.Text()
     created_at = fields.Instant()
     expires_at = fields.Instant()
@@ -236,6 +238,8 @@ class JoinTokenWithSecret(JoinTokenOut):
 
 class JoinTokenCreate(StrictSerializer):
     cluster = Name()
+    partition = Name(required=False, allow_null=True)
+    rack = Name(required=False, allow_null=True)
     lifetime_s = fields.Integer(min_value=60, max_value=30 * 86_400, required=False, default=86_400)
 
 

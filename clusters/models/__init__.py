@@ -1,6 +1,6 @@
 """Tables of the machines, one file per subject."""
 
-from clusters.models.cluster import Cluster, Partition, Rack, Switch
+from clusters.models.cluster import Cluster, Partition, Rack, Switch, Watch
 from clusters.models.energy import CarbonHour, CarbonSeries, Tariff, TariffHour
 from clusters.models.hardware import Gpu, GpuType, JoinToken, Node
 from clusters.models.quota import GpuQuota
@@ -19,4 +19,5 @@ __all__ = [
     "Switch",
     "Tariff",
     "TariffHour",
+    "Watch",
 ]

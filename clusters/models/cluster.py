@@ -24,6 +24,8 @@ class Cluster(models.Model):
     currency = models.TextField(default="EUR")
     tariff = models.ForeignKey("clusters.Tariff", models.PROTECT, null=True)
     carbon_series = models.ForeignKey("clusters.CarbonSeries", models.PROTECT, null=True)
+    # Set while most nodes are silent at once: then none of them is marked lost.
+    brake_since_at = models.DateTimeField(null=True)
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -47,6 +49,20 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Watch(models.Model):
+    """The one row of the watch over silent nodes: when it last looked, and since when without pause."""
+
+    watched_at = models.DateTimeField()
+    resumed_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "watches"
+        constraints = (models.CheckConstraint(condition=Q(id=1), name="watch_is_one_row"),)
+
+    def __str__(self) -> str:
+        return f"watching since {self.resumed_at}"
 
 
 class Partition(models.Model):

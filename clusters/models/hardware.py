@@ -57,7 +57,20 @@ class Node(models.Model):
     memory_used_mib = models.BigIntegerField(default=0)
     host_idle_w = models.IntegerField(default=0)
     host_peak_w = models.IntegerField(default=0)
+    # What its agent said when it registered, and the epoch that fences an older agent.
+    token = models.OneToOneField("tenancy.ApiToken", models.SET_NULL, null=True)
+    install_id = models.TextField(default="")
     epoch = models.BigIntegerField(default=0)
+    boot_id = models.TextField(default="")
+    address = models.TextField(default="")
+    agent_version = models.TextField(default="")
+    driver = models.TextField(default="")
+    features = models.JSONField(default=dict)
+    # Both leases count from the last sync; `losses` since `losses_since` make a node flap.
+    last_sync_at = models.DateTimeField(null=True)
+    sync_sequence = models.BigIntegerField(default=0)
+    losses = models.IntegerField(default=0)
+    losses_since = models.DateTimeField(null=True)
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -111,6 +124,8 @@ class Gpu(models.Model):
     uuid = models.TextField(unique=True)
     healthy = models.BooleanField(default=True)
     health_reason = models.TextField(default="")
+    # What the agent finds wrong; empty is fine. An operator's word is `healthy`, and both count.
+    fault = models.TextField(default="")
     version = models.BigIntegerField(default=1)
 
     class Meta:
@@ -128,6 +143,9 @@ class JoinToken(models.Model):
     """A single-use right to register a node in a cluster; only its hash is kept."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE)
+    # Where the node that joins with it will stand.
+    partition = models.ForeignKey(Partition, models.CASCADE, null=True)
+    rack = models.ForeignKey(Rack, models.CASCADE, null=True)
     prefix = models.TextField()
     hash = models.BinaryField(max_length=32, unique=True)
     expires_at = models.DateTimeField()

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from clusters.models import JoinToken
-from clusters.services.references import cluster_named
+from clusters.services.references import cluster_named, partition_named, rack_named
 from tenancy import audit
 from tenancy.callers import Caller
 from tenancy.token_text import PREFIX_LENGTH, hash_of
@@ -29,16 +29,30 @@ class NewJoinToken:
 
 @transaction.atomic(savepoint=False)
 def join_token_create(
-    *, caller: Caller, cluster: str, lifetime_s: int, now: datetime
+    *,
+    caller: Caller,
+    cluster: str,
+    lifetime_s: int,
+    now: datetime,
+    partition: str | None = None,
+    rack: str | None = None,
 ) -> NewJoinToken:
     secret = PREFIX + secrets.token_urlsafe(32)
+    home = cluster_named(cluster)
     token = JoinToken.objects.create(
-        cluster=cluster_named(cluster),
+        cluster=home,
+        partition=None if partition is None else partition_named(home, partition),
+        rack=None if rack is None else rack_named(home, rack),
         prefix=secret[:PREFIX_LENGTH],
         hash=hash_of(secret),
         expires_at=now + timedelta(seconds=lifetime_s),
     )
-    changes = {"cluster": cluster, "expires_at": token.expires_at}
+    changes = {
+        "cluster": cluster,
+        "partition": partition,
+        "rack": rack,
+        "expires_at": token.expires_at,
+    }
     audit.record(caller, "join_token.create", token, changes)
     return NewJoinToken(token, secret)
 

@@ -2,6 +2,7 @@
 
 from django.urls import re_path
 
+from jobs.api import agent
 from jobs.api.arrays import ArrayViewSet
 from jobs.api.attempts import AttemptViewSet
 from jobs.api.events import JobEventViewSet
@@ -19,6 +20,7 @@ router.register("rounds", RoundViewSet, basename="rounds")
 
 urlpatterns = [
     *router.urls,
+    *agent.urlpatterns,
     re_path(
         rf"^jobs/(?P<job_id>{ID})/events/?$",
         JobEventViewSet.as_view({"get": "list"}),

@@ -2,6 +2,7 @@
 
 from jobs.models.attempt import Allocation, Attempt
 from jobs.models.job import Job, JobArray, JobDependency, JobEvent
+from jobs.models.part import Part
 from jobs.models.profile import Profile
 from jobs.models.round import Decision, Round
 
@@ -13,6 +14,7 @@ __all__ = [
     "JobArray",
     "JobDependency",
     "JobEvent",
+    "Part",
     "Profile",
     "Round",
 ]

@@ -55,6 +55,7 @@ class Attempt(models.Model):
             ),
         )
         indexes = (
+            models.Index(fields=["tenant", "-id"], name="attempt_by_tenant"),
             models.Index(
                 fields=["cluster", "job"],
                 name="attempt_live",

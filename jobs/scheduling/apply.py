@@ -48,7 +48,8 @@ SELECT hold.tenant_id, hold.attempt_id, hold.node_id, gpu.id, hold.cpus, hold.me
 FROM unnest(%(tenants)s::int8[], %(attempts)s::int8[], %(nodes)s::int8[], %(indexes)s::int2[],
             %(cpus)s::int4[], %(memory)s::int8[])
      AS hold (tenant_id, attempt_id, node_id, index, cpus, memory_mib)
-JOIN clusters_gpu gpu ON gpu.node_id = hold.node_id AND gpu.index = hold.index AND gpu.healthy
+JOIN clusters_gpu gpu ON gpu.node_id = hold.node_id AND gpu.index = hold.index
+                     AND gpu.healthy AND gpu.fault = ''
 ORDER BY gpu.id
 ON CONFLICT DO NOTHING
 RETURNING attempt_id

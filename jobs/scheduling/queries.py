@@ -22,7 +22,7 @@ FROM clusters_node node
 LEFT JOIN clusters_rack rack ON rack.id = node.rack_id
 LEFT JOIN (
     SELECT gpu.node_id, count(*) AS total,
-           bit_or(1::int8 << gpu.index) FILTER (WHERE gpu.healthy) AS healthy,
+           bit_or(1::int8 << gpu.index) FILTER (WHERE gpu.healthy AND gpu.fault = '') AS healthy,
            bit_or(1::int8 << gpu.index) FILTER (WHERE allocation.id IS NOT NULL) AS held
     FROM clusters_gpu gpu
     JOIN clusters_node home ON home.id = gpu.node_id AND home.cluster_id = {cluster}

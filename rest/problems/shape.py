@@ -111,6 +111,7 @@ def response(problem: Problem, instance: str) -> HttpResponse:
             {"pointer": fault.pointer, "code": fault.code, "detail": fault.detail}
             for fault in problem.errors
         ],
+        **problem.extensions,
     }
     return HttpResponse(
         encode(body),

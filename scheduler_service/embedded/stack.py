@@ -1,6 +1,7 @@
 """The programs of the service itself, in the order in which they start."""
 
 import http.client
+import json
 import signal
 import sys
 from collections.abc import Mapping
@@ -44,9 +45,9 @@ def steps(site: Site) -> tuple[Program, ...]:
 def services(site: Site) -> tuple[Program, ...]:
     """What is kept alive; a further program is one more line here.
 
-    The API is last: nobody is served before the rest runs, and on the way down it is closed first.
+    The API follows what it needs, the agents follow the API; on the way down it is the reverse.
     """
-    return (_worker(site), _beat(site), _api(site))
+    return (_worker(site), _beat(site), _api(site), *_agents(site))
 
 
 def _api(site: Site) -> Program:
@@ -75,6 +76,25 @@ def _beat(site: Site) -> Program:
 def _log_level(site: Site) -> str:
     """Celery has a default of its own, with which it would overrule ours."""
     return site.env.get("LOG_LEVEL") or "INFO"
+
+
+def _agents(site: Site) -> tuple[Program, ...]:
+    """The demo's nodes, emulated; none where the file of the demo names none."""
+    known = json.loads((site.var / "demo.json").read_text())
+    return tuple(
+        replace(
+            _python(
+                site,
+                *(agent["name"], "-m", "agent"),
+                *("--server", site.url, "--name", agent["name"], "--address", "127.0.0.1"),
+                *("--state-dir", str(site.var / "agents" / agent["name"])),
+                *("--checkpoint-dir", str(site.var / "agents" / "checkpoints")),
+                *("--devices", f"emulated:{site.source}/examples/nodes/{agent['devices']}.toml"),
+            ),
+            env={**site.env, "FAIRWATT_JOIN_TOKEN": agent["join_token"]},
+        )
+        for agent in known.get("agents", [])
+    )
 
 
 def _python(site: Site, name: str, *arguments: str) -> Program:

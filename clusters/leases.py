@@ -1,0 +1,45 @@
+"""How long a node may stay silent, and how often it is asked to speak.
+
+The node lease says whether a node gets work; the run lease, much longer, whether its attempts may
+live on. An agent counts its run lease from when it sent its last successful sync, the service from
+when it received it and RUN_MARGIN_S longer: the agent has killed its attempts before their GPUs are
+given to others.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+RUN_MARGIN_S = 10.0
+# So many syncs a second cost about half a core of this service.
+SYNCS_PER_S = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    next_sync_s: float
+    node_lease_s: float
+    run_lease_s: float
+    sample_interval_s: float
+
+
+def leases(nodes: int) -> Leases:
+    """For a service with so many nodes: the more there are, the less often each one speaks."""
+    next_sync_s = max(settings.SYNC_INTERVAL_S, nodes / SYNCS_PER_S)
+    return Leases(
+        next_sync_s=next_sync_s,
+        node_lease_s=max(settings.NODE_LEASE_S, 5 * next_sync_s),
+        run_lease_s=max(settings.RUN_LEASE_S, 20 * next_sync_s),
+        sample_interval_s=max(settings.SAMPLE_INTERVAL_S, next_sync_s / 2),
+    )
+
+
+def silent_since(now: datetime, granted: Leases) -> datetime:
+    """Who has not spoken since then is lost."""
+    return now - timedelta(seconds=granted.node_lease_s)
+
+
+def dead_since(now: datetime, granted: Leases) -> datetime:
+    """Who has not spoken since then has killed its attempts."""
+    return now - timedelta(seconds=granted.run_lease_s + RUN_MARGIN_S)

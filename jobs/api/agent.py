@@ -1,0 +1,91 @@
+"""What agents call: plain views, because a thousand nodes call them every few seconds.
+
+Bodies are read and written by the wire's own codec; docs/agent.md describes the protocol, which is
+not part of the public schema.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import re_path
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+
+from agent import wire
+from clusters.leases import leases
+from clusters.models import Node
+from clusters.services.registration import node_of, node_register
+from jobs.agents.sync import node_sync
+from rest.problems import Invalid, Problem, problem_from, response
+from tenancy.authentication import caller_of, scope_opens
+from tenancy.callers import Caller
+from tenancy.rls import ALL, set_scope
+from tenancy.roles import Role
+
+Message = TypeVar("Message")
+View = Callable[[HttpRequest], HttpResponse]
+
+
+def _answering(handle: Callable[[HttpRequest], Any]) -> View:
+    @csrf_exempt
+    def view(request: HttpRequest) -> HttpResponse:
+        try:
+            if request.method != "POST":
+                raise Problem("Use POST.", code="method_not_allowed", status=405)
+            return HttpResponse(wire.encode(handle(request)), content_type="application/json")
+        except Exception as error:  # noqa: BLE001  # the one place where errors become problems
+            return response(problem_from(error), request.path)
+
+    return view
+
+
+def _read(kind: type[Message], request: HttpRequest) -> Message:
+    if len(request.body) > wire.MAX_BODY_BYTES:
+        raise Problem("The message is too large.", code="body_too_large", status=413)
+    try:
+        return wire.decode(kind, request.body)
+    except wire.WireError as error:
+        raise Invalid.at(error.pointer, "invalid", error.problem) from None
+
+
+def _node_caller(request: HttpRequest) -> Caller:
+    """Agents act for no tenant and see all rows; what they may touch is their own node's."""
+    caller = caller_of(request)
+    if caller.role is not Role.NODE:
+        raise Problem("Only node tokens may call this.", code="missing_right", status=403)
+    set_scope(ALL)
+    return caller
+
+
+def _register(request: HttpRequest) -> wire.Registered:
+    register = _read(wire.Register, request)
+    caller = None
+    if register.join_token is None:
+        caller = _node_caller(request)
+    else:
+        scope_opens(request)
+        set_scope(ALL)
+    joined = node_register(caller=caller, register=register, now=timezone.now())
+    granted = leases(Node.objects.exclude(last_sync_at=None).count())
+    return wire.Registered(
+        node_id=joined.node.pk,
+        epoch=joined.node.epoch,
+        next_sync_s=granted.next_sync_s,
+        hold_s=0.0,
+        sample_interval_s=granted.sample_interval_s,
+        node_lease_s=granted.node_lease_s,
+        run_lease_s=granted.run_lease_s,
+        node_token=joined.secret,
+    )
+
+
+def _sync(request: HttpRequest) -> wire.Desired:
+    node = node_of(_node_caller(request))
+    return node_sync(node, _read(wire.Sync, request), now=timezone.now())
+
+
+urlpatterns = [
+    re_path(r"^agent/register/?$", _answering(_register)),
+    re_path(r"^agent/sync/?$", _answering(_sync)),
+]

@@ -1,0 +1,44 @@
+"""An attempt's part on one node: a gang has several, and each is reported by its own agent."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class Part(models.Model):
+    class State(models.TextChoices):
+        STARTING = "starting"
+        RUNNING = "running"
+        STOPPING = "stopping"
+        ENDED = "ended"
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    attempt = models.ForeignKey(
+        "jobs.Attempt", models.CASCADE, db_constraint=False, db_index=False, related_name="parts"
+    )
+    node = models.ForeignKey("clusters.Node", models.CASCADE, db_index=False)
+    state = models.TextField(choices=State, default=State.STARTING)
+    fetched_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    end = models.TextField(default="")
+    exit_code = models.SmallIntegerField(null=True)
+    signal = models.SmallIntegerField(null=True)
+    detail = models.TextField(default="")
+    progress_step = models.BigIntegerField(null=True)
+    checkpoint_step = models.BigIntegerField(null=True)
+    log_bytes_dropped = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["attempt", "node"], name="part_once_per_node"),
+            models.CheckConstraint(
+                condition=Q(state="ended", ended_at__isnull=False)
+                | Q(state__in=("starting", "running", "stopping"), ended_at__isnull=True),
+                name="part_ended_when_over",
+            ),
+        )
+        indexes = (
+            models.Index(fields=["node"], name="part_live", condition=~Q(state="ended")),
+        )
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt_id} on node {self.node_id}"
