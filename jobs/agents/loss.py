@@ -7,7 +7,7 @@ until an operator looks at it.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -35,7 +35,7 @@ WATCHED = (State.READY, State.DRAINING, State.DRAINED)
 _WATCH = """
 INSERT INTO clusters_watch (id, watched_at, resumed_at) VALUES (1, %(now)s, %(now)s)
 ON CONFLICT (id) DO UPDATE SET
-    resumed_at = CASE WHEN clusters_watch.watched_at < %(now)s - %(pause)s
+    resumed_at = CASE WHEN clusters_watch.watched_at < %(paused_at)s
                       THEN %(now)s ELSE clusters_watch.resumed_at END,
     watched_at = greatest(clusters_watch.watched_at, %(now)s)
 RETURNING resumed_at
@@ -57,7 +57,7 @@ def watch_nodes(*, now: datetime) -> None:
 def _watching(now: datetime) -> datetime:
     """Since when somebody has watched without a pause."""
     with connection.cursor() as cursor:
-        cursor.execute(_WATCH, {"now": now, "pause": PAUSE})
+        cursor.execute(_WATCH, {"now": now, "paused_at": now - PAUSE})
         resumed_at: datetime = cursor.fetchone()[0]
     return resumed_at
 
@@ -91,7 +91,7 @@ def _brake(cluster: Cluster, silent: int, watched: int, now: datetime) -> bool:
     return on
 
 
-def _count_flaps(node_ids: Sequence[int], now: datetime) -> None:
+def _count_flaps(node_ids: Iterable[int], now: datetime) -> None:
     lost = Node.objects.filter(pk__in=list(node_ids))
     lost.exclude(losses_since__gt=now - FLAP_WINDOW).update(losses=0, losses_since=now)
     lost.update(losses=F("losses") + 1)

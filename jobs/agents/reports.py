@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -97,7 +98,7 @@ def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
 
 def _write_progress(job: Job, report: AttemptReport, now: datetime) -> None:
     """The job's own columns feed the next round's estimate of what is left."""
-    columns = {}
+    columns: dict[str, Any] = {}
     if report.progress_step is not None and report.progress_step > job.work_done:
         columns["work_done"] = float(report.progress_step)
     if report.checkpoint_age_s is not None:
