@@ -35,6 +35,7 @@ ENCODE_BAR_MS = 100.0
 REPEATS = 5
 
 SIZES = [(16, 100, 100), (128, 1_000, 1_000), (1_250, 10_000, 10_000)]
+FULL = SIZES[-1]
 HALF_EMPTY = (1_250, 10_000, 5_000)
 POLICIES: list[tuple[str, str, dict[str, Any]]] = [
     ("fifo", "fifo", {}),
@@ -158,8 +159,7 @@ def main() -> None:
         case = f"{nodes}x{GPUS}/{queued}/{running}"
         snapshot = snapshot_of(nodes, queued, running, gangs=False)
         by_size.append(measure(case, snapshot, barred=nodes == SIZES[-1][0]))
-    nodes, queued, running = HALF_EMPTY
-    for gangs in (False, True):
+    for (nodes, queued, running), gangs in ((HALF_EMPTY, False), (HALF_EMPTY, True), (FULL, True)):
         case = f"{nodes}x{GPUS}/{queued}/{running}" + ("/gangs" if gangs else "")
         measure(case, snapshot_of(nodes, queued, running, gangs=gangs), barred=True)
     (_, middle, _), (_, large, _) = SIZES[1:]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from policies.columns import I64, Bool
+from policies.columns import I64
 from policies.ledger import Ledger
-from policies.reach import Shape, fits_together, of_allowed_type, reachable, room
+from policies.reach import Atlas, Shape, Stock
 from policies.reasons import Evidence, Reason, Remedy
 from policies.snapshot import NodeState, Span
 
@@ -18,150 +18,136 @@ _STATE_NAMES = {
 
 
 class Examiner:
-    """Looks at the ledger as the round leaves it."""
+    """Looks at the ledger as the round leaves it.
 
-    def __init__(self, ledger: Ledger) -> None:
+    Only nodes with a free GPU can give room, so a full cluster costs next to nothing to examine.
+    """
+
+    def __init__(self, ledger: Ledger, atlas: Atlas) -> None:
         self.snapshot = ledger.snapshot
         self.ledger = ledger
+        self.atlas = atlas
         self.free: I64 = np.array([mask.bit_count() for mask in ledger.free], np.int64)
         self.cpus: I64 = np.array(ledger.cpus, np.int64)
         self.mem_mib: I64 = np.array(ledger.mem_mib, np.int64)
-        self.ready: Bool = self.snapshot.nodes.state == NodeState.READY
+        self._stocks: dict[tuple[int, int, bool], Stock] = {}
+        self._filtered: dict[tuple[int, int, bool], dict[str, int]] = {}
 
-    def room(self, shape: Shape) -> I64:
-        return room(self.free, self.cpus, self.mem_mib, shape)
-
-    def usable(self, shape: Shape) -> Bool:
-        in_reach = reachable(self.snapshot, shape)
-        return in_reach & of_allowed_type(self.snapshot, shape) & self.ready
+    def stock(self, shape: Shape) -> Stock:
+        """What ready nodes in the shape's reach have left."""
+        key = (shape.partition, shape.gpu_types, shape.borrows)
+        found = self._stocks.get(key)
+        if found is None:
+            rows = np.flatnonzero(self.atlas.reach(shape).ready & (self.free > 0))
+            found = Stock(self.snapshot, rows, self.free, self.cpus, self.mem_mib)
+            self._stocks[key] = found
+        return found
 
     def passing_reason(self, shape: Shape) -> Reason:
         """Why a shape that is not structurally impossible found no place in this round."""
-        count, usable = self.room(shape), self.usable(shape)
-        if fits_together(self.snapshot, shape, count, usable, shape.span):
+        stock = self.stock(shape)
+        if not len(stock.rows):
+            return Reason.OUTRANKED
+        if stock.fits(shape):
             return Reason.POWER if self.watts_short(shape) > 0 else Reason.OUTRANKED
-        if shape.span != Span.ANY and fits_together(self.snapshot, shape, count, usable, Span.ANY):
+        if shape.span != Span.ANY and stock.fits(shape, Span.ANY):
             return Reason.TOPOLOGY
         return Reason.OUTRANKED
 
     def watts_short(self, shape: Shape) -> float:
         """Watts missing to start the shape where it draws the least; 0 when there are enough."""
-        ledger = self.ledger
+        ledger, stock = self.ledger, self.stock(shape)
         if ledger.watts_per_gpu is None:
             return 0.0
-        has_room = np.flatnonzero(self.usable(shape) & (self.room(shape) > 0))
+        nodes = stock.rows[stock.room(shape) > 0]
         same = np.flatnonzero(self.snapshot.jobs.profile == shape.profile)
-        if not len(has_room) or not len(same):
+        if not len(nodes) or not len(same):
             return 0.0
-        each = ledger.watts_per_gpu[same[0]]
-        least = min(
-            each[t] - ledger.idle_w[t] + ledger.host_w[node]
-            for node, t in ((n, ledger.gpu_type[n]) for n in has_room.tolist())
-        )
-        return max(0.0, float(least) * shape.gpus - ledger.watts_left)
+        kind = self.snapshot.nodes.gpu_type[nodes]
+        each_w = ledger.watts_per_gpu[same[0]][kind] - np.array(ledger.idle_w)[kind]
+        least_w = float((each_w + np.array(ledger.host_w)[nodes]).min())
+        return max(0.0, least_w * shape.gpus - ledger.watts_left)
 
     def evidence(self, shape: Shape, reason: Reason) -> Evidence:
-        nodes = self.snapshot.nodes
-        in_reach = reachable(self.snapshot, shape)
-        typed = in_reach & of_allowed_type(self.snapshot, shape)
-        usable = typed & self.ready
-        filtered = {
-            "partition": int((~in_reach).sum()),
-            "gpu_type": int((in_reach & ~typed).sum()),
-        }
-        for state, name in _STATE_NAMES.items():
-            filtered[name] = int((typed & (nodes.state == state)).sum())
         return Evidence(
-            nodes=len(nodes),
-            filtered={name: count for name, count in filtered.items() if count},
-            exhausted=self._exhausted(shape, usable),
+            nodes=len(self.snapshot.nodes),
+            filtered=self._filters(shape),
+            exhausted=self._exhausted(shape),
             facts={"gpus_asked": shape.gpus},
             remedies=tuple(self._remedies(shape, reason)),
         )
 
-    def _exhausted(self, shape: Shape, usable: Bool) -> dict[str, int]:
-        nodes = self.snapshot.nodes
-        largest = int(nodes.gpus[usable].max()) if usable.any() else 0
+    def _filters(self, shape: Shape) -> dict[str, int]:
+        key = (shape.partition, shape.gpu_types, shape.borrows)
+        if key not in self._filtered:
+            reach = self.atlas.reach(shape)
+            counts = {
+                "partition": int((~reach.in_partition).sum()),
+                "gpu_type": int((reach.in_partition & ~reach.typed).sum()),
+            }
+            for state, name in _STATE_NAMES.items():
+                counts[name] = int((reach.typed & (self.snapshot.nodes.state == state)).sum())
+            self._filtered[key] = _present(counts)
+        return self._filtered[key]
+
+    def _exhausted(self, shape: Shape) -> dict[str, int]:
+        ready, rows = self.atlas.reach(shape).ready_empty, self.stock(shape).rows
         # A gang that no node could hold takes any node with room for one GPU.
-        need = shape.gpus if shape.gpus <= largest else 1
-        lacks_gpus = usable & (self.free < need)
-        lacks_cpus = usable & ~lacks_gpus & (self.cpus < need * shape.cpus_per_gpu)
-        lacks_memory = (
-            usable & ~lacks_gpus & ~lacks_cpus & (self.mem_mib < need * shape.mem_mib_per_gpu)
+        need = shape.gpus if shape.gpus <= ready.gpus.max(initial=0) else 1
+        enough = rows[self.free[rows] >= need]
+        lacks_cpus = self.cpus[enough] < need * shape.cpus_per_gpu
+        lacks_memory = ~lacks_cpus & (self.mem_mib[enough] < need * shape.mem_mib_per_gpu)
+        return _present(
+            {
+                "gpus": len(ready.rows) - len(enough),
+                "cpus": int(lacks_cpus.sum()),
+                "memory": int(lacks_memory.sum()),
+            }
         )
-        counts = {
-            "gpus": int(lacks_gpus.sum()),
-            "cpus": int(lacks_cpus.sum()),
-            "memory": int(lacks_memory.sum()),
-        }
-        return {name: count for name, count in counts.items() if count}
 
     def _remedies(self, shape: Shape, reason: Reason) -> Iterator[Remedy]:
-        count, usable = self.room(shape), self.usable(shape)
+        stock = self.stock(shape)
         if reason is Reason.POWER:
             yield from self._power_remedies(shape)
             return
         if reason is Reason.TOPOLOGY:
-            yield from self._wider(shape, count, usable)
+            yield from _wider(shape, stock)
         if reason is Reason.NODES_UNAVAILABLE:
             yield from self._node_to_ready(shape)
-        if self.fits(shape, count, usable):
+        if stock.fits(shape):
             return
-        yield from self._fewer_gpus(shape, count, usable)
-        yield from self._leaner(shape, usable)
-        yield from self._other_types(shape)
-        yield from self._other_partitions(shape)
-        if not shape.borrows and self.fits(shape._replace(borrows=True), count):
-            yield Remedy("allow_preemption")
-
-    def fits(self, shape: Shape, count: I64, usable: Bool | None = None) -> bool:
-        here = self.usable(shape) if usable is None else usable
-        return fits_together(self.snapshot, shape, count, here, shape.span)
-
-    def _wider(self, shape: Shape, count: I64, usable: Bool) -> Iterator[Remedy]:
-        for span in Span:
-            if span > shape.span and fits_together(self.snapshot, shape, count, usable, span):
-                yield Remedy("widen_span", name=span.name.lower())
-                return
-
-    def _fewer_gpus(self, shape: Shape, count: I64, usable: Bool) -> Iterator[Remedy]:
-        largest = int(count[usable].max()) if usable.any() else 0
-        if 0 < largest < shape.gpus:
+        if 0 < (largest := stock.largest(shape)) < shape.gpus:
             yield Remedy("reduce_gpus", to=largest)
+        yield from self._leaner(shape, stock)
+        yield from self._elsewhere(shape)
 
-    def _leaner(self, shape: Shape, usable: Bool) -> Iterator[Remedy]:
-        """Nodes with enough GPUs that only lack CPUs or memory."""
-        enough = usable & (self.free >= shape.gpus)
-        if not enough.any():
+    def _leaner(self, shape: Shape, stock: Stock) -> Iterator[Remedy]:
+        """For nodes with enough GPUs that only lack CPUs or memory."""
+        enough = stock.rows[stock.gpus >= shape.gpus]
+        if not len(enough):
             return
         cpus = int(self.cpus[enough].max()) // shape.gpus
-        if cpus < shape.cpus_per_gpu and self.fits(
-            leaner := shape._replace(cpus_per_gpu=cpus), self.room(leaner), usable
-        ):
+        if cpus < shape.cpus_per_gpu and stock.fits(shape._replace(cpus_per_gpu=cpus)):
             yield Remedy("reduce_cpus_per_gpu", to=cpus)
         mem_mib = int(self.mem_mib[enough].max()) // shape.gpus
-        if mem_mib < shape.mem_mib_per_gpu and self.fits(
-            leaner := shape._replace(mem_mib_per_gpu=mem_mib), self.room(leaner), usable
-        ):
+        if mem_mib < shape.mem_mib_per_gpu and stock.fits(shape._replace(mem_mib_per_gpu=mem_mib)):
             yield Remedy("reduce_mem_mib_per_gpu", to=mem_mib)
 
-    def _other_types(self, shape: Shape) -> Iterator[Remedy]:
+    def _elsewhere(self, shape: Shape) -> Iterator[Remedy]:
         for gpu_type, name in enumerate(self.snapshot.gpu_types.name):
-            if not shape.gpu_types >> gpu_type & 1:
-                other = shape._replace(gpu_types=1 << gpu_type)
-                if self.fits(other, self.room(other)):
-                    yield Remedy("allow_gpu_type", name=name)
-
-    def _other_partitions(self, shape: Shape) -> Iterator[Remedy]:
+            allowed = shape.gpu_types >> gpu_type & 1
+            if not allowed and self._would_fit(shape._replace(gpu_types=1 << gpu_type)):
+                yield Remedy("allow_gpu_type", name=name)
         for partition, name in enumerate(self.snapshot.partitions.name):
-            if partition != shape.partition:
-                other = shape._replace(partition=partition, borrows=False)
-                if self.fits(other, self.room(other)):
-                    yield Remedy(
-                        "move_to_partition",
-                        name=name,
-                        id=int(self.snapshot.partitions.id[partition]),
-                    )
+            there = shape._replace(partition=partition, borrows=False)
+            if partition != shape.partition and self._would_fit(there):
+                partition_id = int(self.snapshot.partitions.id[partition])
+                yield Remedy("move_to_partition", name=name, id=partition_id)
+        if not shape.borrows and self._would_fit(shape._replace(borrows=True)):
+            yield Remedy("allow_preemption")
+
+    def _would_fit(self, shape: Shape) -> bool:
+        return self.stock(shape).fits(shape)
 
     def _power_remedies(self, shape: Shape) -> Iterator[Remedy]:
         short_w = self.watts_short(shape)
@@ -176,6 +162,17 @@ class Examiner:
 
     def _first_in_state(self, shape: Shape, state: NodeState, action: str) -> Iterator[Remedy]:
         nodes = self.snapshot.nodes
-        in_reach = reachable(self.snapshot, shape) & of_allowed_type(self.snapshot, shape)
-        for node in np.flatnonzero(in_reach & (nodes.state == state))[:1].tolist():
+        there = self.atlas.reach(shape).typed & (nodes.state == state)
+        for node in np.flatnonzero(there)[:1].tolist():
             yield Remedy(action, id=int(nodes.id[node]))
+
+
+def _wider(shape: Shape, stock: Stock) -> Iterator[Remedy]:
+    for span in Span:
+        if span > shape.span and stock.fits(shape, span):
+            yield Remedy("widen_span", name=span.name.lower())
+            return
+
+
+def _present(counts: dict[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}

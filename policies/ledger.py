@@ -35,15 +35,21 @@ class Ask:
         "watts",
     )
 
-    def __init__(self, shape: Shape, watts: list[float]) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        watts: list[float],
+        own: dict[int, Indexes],
+        lent: dict[int, Indexes],
+    ) -> None:
         self.gpus = shape.gpus
         self.cpus = shape.cpus_per_gpu
         self.mem_mib = shape.mem_mib_per_gpu
         self.span = Span(shape.span)
         self.watts = watts
-        self.types: tuple[int, ...] = ()
-        self.own: dict[int, Indexes] = {}
-        self.lent: dict[int, Indexes] = {}
+        self.types = tuple(own)
+        self.own = own
+        self.lent = lent
         # Nodes whose CPUs, memory or watts were too short for this ask: within a round they only
         # get shorter, until something is undone and the epoch moves on.
         self.unfit = 0
@@ -87,6 +93,9 @@ class Ledger:
         self.quota_by_type: list[list[int]] = tenants.quota_by_type.tolist()
         self.used_by_type: list[list[int]] = tenants.used_by_type.tolist()
         self.limits_types: list[bool] = (tenants.quota_by_type != UNLIMITED).any(axis=1).tolist()
+        self._serving: dict[
+            tuple[int, int, bool], tuple[dict[int, Indexes], dict[int, Indexes]]
+        ] = {}
         self._open_power_account()
         self._index()
 
@@ -118,21 +127,31 @@ class Ledger:
 
     def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
         """The ask of a shape; `like_job` is any job row that draws the same watts."""
-        ask = Ask(
-            shape, [] if self.watts_per_gpu is None else self.watts_per_gpu[like_job].tolist()
-        )
+        watts = [] if self.watts_per_gpu is None else self.watts_per_gpu[like_job].tolist()
+        key = (shape.partition, shape.gpu_types, mixes_home_and_lent)
+        if key not in self._serving:
+            self._serving[key] = self._indexes_for(*key)
+        own, lent = self._serving[key]
+        return Ask(shape, watts, own, lent)
+
+    def _indexes_for(
+        self, partition: int, gpu_types: int, mixes_home_and_lent: bool
+    ) -> tuple[dict[int, Indexes], dict[int, Indexes]]:
+        """By GPU type: the indexes of a partition's own nodes, and of nodes it may borrow."""
         lends = self.snapshot.partitions.lends.tolist()
-        lenders = [p for p, lent in enumerate(lends) if lent and p != shape.partition]
+        lenders = [p for p, lent in enumerate(lends) if lent and p != partition]
+        borrowed = [partition, *lenders] if mixes_home_and_lent else lenders
+        own: dict[int, Indexes] = {}
+        lent: dict[int, Indexes] = {}
         for gpu_type in range(len(self.snapshot.gpu_types)):
-            if shape.gpu_types >> gpu_type & 1:
-                own = self.indexes.get((shape.partition, gpu_type))
-                lent = [self.indexes.get((lender, gpu_type)) for lender in lenders]
-                if mixes_home_and_lent:
-                    lent.insert(0, own)
-                ask.own[gpu_type] = (own,) if own else ()
-                ask.lent[gpu_type] = tuple(index for index in lent if index)
-        ask.types = tuple(ask.own)
-        return ask
+            if gpu_types >> gpu_type & 1:
+                own[gpu_type] = self._existing([partition], gpu_type)
+                lent[gpu_type] = self._existing(borrowed, gpu_type)
+        return own, lent
+
+    def _existing(self, partitions: list[int], gpu_type: int) -> Indexes:
+        keys = [(partition, gpu_type) for partition in partitions]
+        return tuple(self.indexes[key] for key in keys if key in self.indexes)
 
     def types_within_quota(self, tenant: int, ask: Ask) -> tuple[int, ...]:
         """The GPU types of `ask` that the tenant's quotas leave room for; `ask.types` when all."""

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I64, Bool
+from policies.columns import I32, I64, Bool
 from policies.reasons import Reason
 from policies.snapshot import NodeState, Snapshot, Span
 
@@ -44,65 +44,99 @@ def shapes_of(snapshot: Snapshot, rows: I64) -> tuple[list[Shape], list[int]]:
     return [Shape._make(shape) for shape in known], index
 
 
-def reachable(snapshot: Snapshot, shape: Shape) -> Bool:
-    """Nodes by partition alone: the job's own, and lenders' when it may borrow."""
-    nodes, partitions = snapshot.nodes, snapshot.partitions
-    own: Bool = nodes.partition == shape.partition
-    if not shape.borrows:
-        return own
-    # Row -1, the nodes of no partition, reads the appended last entry: they are not lent.
-    lent: Bool = np.append(partitions.lends, False)[nodes.partition]
-    return own | lent
+class Stock:
+    """What some nodes have to give, and whether a shape fits into it."""
 
+    def __init__(self, snapshot: Snapshot, rows: I64, gpus: I64, cpus: I64, mem_mib: I64) -> None:
+        nodes = snapshot.nodes
+        self.rows = rows
+        self.gpus = gpus[rows]
+        self._cpus = cpus[rows]
+        self._mem_mib = mem_mib[rows]
+        kind = nodes.gpu_type[rows]
+        self._of_type = [np.flatnonzero(kind == t) for t in np.unique(kind).tolist()]
+        self._group: dict[Span, I32] = {
+            Span.RACK: nodes.rack[rows],
+            Span.SWITCH: nodes.switch[rows],
+        }
 
-def of_allowed_type(snapshot: Snapshot, shape: Shape) -> Bool:
-    bits = np.uint64(shape.gpu_types) >> snapshot.nodes.gpu_type.astype(np.uint64)
-    return (bits & np.uint64(1)).astype(bool)
+    def room(self, shape: Shape) -> I64:
+        """How many GPUs of the shape every node has room for."""
+        count = self.gpus
+        if shape.cpus_per_gpu:
+            count = np.minimum(count, self._cpus // shape.cpus_per_gpu)
+        if shape.mem_mib_per_gpu:
+            count = np.minimum(count, self._mem_mib // shape.mem_mib_per_gpu)
+        return np.maximum(count, 0)
 
+    def largest(self, shape: Shape) -> int:
+        return int(self.room(shape).max(initial=0))
 
-def room(gpus: I64, cpus: I64, mem_mib: I64, shape: Shape) -> I64:
-    """How many GPUs of the shape every node has room for, given what the nodes have."""
-    count = gpus
-    if shape.cpus_per_gpu:
-        count = np.minimum(count, cpus // shape.cpus_per_gpu)
-    if shape.mem_mib_per_gpu:
-        count = np.minimum(count, mem_mib // shape.mem_mib_per_gpu)
-    return np.maximum(count, 0)
-
-
-def fits_together(snapshot: Snapshot, shape: Shape, count: I64, usable: Bool, span: int) -> bool:
-    """Whether usable nodes of one GPU type, within one group of `span`, have room for it all."""
-    nodes = snapshot.nodes
-    tables = {Span.RACK: nodes.rack, Span.SWITCH: nodes.switch}
-    groups = [tables[kind] for kind in Span(span).groups() if kind in tables]
-    for gpu_type in range(len(snapshot.gpu_types)):
-        here = usable & (nodes.gpu_type == gpu_type)
-        if not here.any():
-            continue
-        if count[here].max() >= shape.gpus:
+    def fits(self, shape: Shape, span: int | None = None) -> bool:
+        """Whether nodes of one GPU type, within one group of the span, have room for it all."""
+        if not len(self.rows):
+            return False
+        room = self.room(shape)
+        if room.max() >= shape.gpus:
             return True
-        if span == Span.ANY and count[here].sum() >= shape.gpus:
+        widest = Span(shape.span if span is None else span)
+        if widest is Span.NODE:
+            return False
+        return any(self._together(room[at], at, widest, shape.gpus) for at in self._of_type)
+
+    def _together(self, room: I64, at: I64, span: Span, gpus: int) -> bool:
+        if room.sum() < gpus:
+            return False
+        if span is Span.ANY:
             return True
-        for group in groups:
-            inside = here & (group >= 0)
-            if inside.any() and np.bincount(group[inside], count[inside]).max() >= shape.gpus:
+        for kind in span.groups():
+            group = self._group[kind][at]
+            known = group >= 0
+            if known.any() and np.bincount(group[known], room[known]).max() >= gpus:
                 return True
-    return False
+        return False
 
 
-def structural_reason(snapshot: Snapshot, shape: Shape) -> Reason | None:
-    """Why the shape could not start even if every node were empty."""
-    nodes = snapshot.nodes
-    usable = reachable(snapshot, shape) & of_allowed_type(snapshot, shape)
-    if not usable.any():
-        return Reason.NO_SUCH_GPU_TYPE
-    empty = room(nodes.gpus.astype(np.int64), nodes.cpus.astype(np.int64), nodes.mem_mib, shape)
-    if not fits_together(snapshot, shape, empty, usable, shape.span):
-        return Reason.LARGER_THAN_PARTITION
-    ready = usable & (nodes.state == NodeState.READY)
-    if fits_together(snapshot, shape, empty, ready, shape.span):
-        return None
-    could_be_on = ready | (usable & (nodes.state == NodeState.OFF))
-    if fits_together(snapshot, shape, empty, could_be_on, shape.span):
-        return Reason.POWER
-    return Reason.NODES_UNAVAILABLE
+class Reach:
+    """Nodes that jobs of one partition, set of GPU types and right to borrow may use."""
+
+    def __init__(self, snapshot: Snapshot, shape: Shape) -> None:
+        nodes, partitions = snapshot.nodes, snapshot.partitions
+        self.in_partition: Bool = nodes.partition == shape.partition
+        if shape.borrows:
+            # Row -1, the nodes of no partition, reads the appended last entry: they are not lent.
+            self.in_partition |= np.append(partitions.lends, False)[nodes.partition]
+        bits = np.uint64(shape.gpu_types) >> nodes.gpu_type.astype(np.uint64)
+        self.typed: Bool = self.in_partition & (bits & np.uint64(1)).astype(bool)
+        self.ready: Bool = self.typed & (nodes.state == NodeState.READY)
+        could_be_on = self.ready | (self.typed & (nodes.state == NodeState.OFF))
+        empty = (nodes.gpus.astype(np.int64), nodes.cpus.astype(np.int64), nodes.mem_mib)
+        self.all_empty = Stock(snapshot, np.flatnonzero(self.typed), *empty)
+        self.ready_empty = Stock(snapshot, np.flatnonzero(self.ready), *empty)
+        self.on_empty = Stock(snapshot, np.flatnonzero(could_be_on), *empty)
+
+
+class Atlas:
+    """The reaches of a snapshot, each worked out once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[tuple[int, int, bool], Reach] = {}
+
+    def reach(self, shape: Shape) -> Reach:
+        key = (shape.partition, shape.gpu_types, shape.borrows)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Reach(self._snapshot, shape)
+        return found
+
+    def structural_reason(self, shape: Shape) -> Reason | None:
+        """Why the shape could not start even if every node were empty."""
+        reach = self.reach(shape)
+        if reach.ready_empty.fits(shape):
+            return None
+        if not reach.typed.any():
+            return Reason.NO_SUCH_GPU_TYPE
+        if not reach.all_empty.fits(shape):
+            return Reason.LARGER_THAN_PARTITION
+        return Reason.POWER if reach.on_empty.fits(shape) else Reason.NODES_UNAVAILABLE

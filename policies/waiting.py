@@ -8,7 +8,7 @@ from policies.columns import F64, I32, I64, Bool
 from policies.evidence import Examiner
 from policies.ledger import Ledger
 from policies.plan import WaitTable
-from policies.reach import Shape, shapes_of, structural_reason
+from policies.reach import Atlas, Shape, shapes_of
 from policies.reasons import Evidence, Reason, Remedy
 from policies.snapshot import UNLIMITED, Blocked
 
@@ -24,17 +24,13 @@ class Left:
     until_s: F64
 
 
-def explain(ledger: Ledger, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
+def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
     if not len(left.rows):
         return WaitTable.none(), ()
     snapshot = ledger.snapshot
     shapes, index = shapes_of(snapshot, left.rows)
-    examiner = Examiner(ledger)
-    structural = [structural_reason(snapshot, shape) for shape in shapes]
-    passing = [
-        reason or examiner.passing_reason(shape)
-        for shape, reason in zip(shapes, structural, strict=True)
-    ]
+    examiner = Examiner(ledger, atlas)
+    passing = [atlas.structural_reason(s) or examiner.passing_reason(s) for s in shapes]
     shape_of = np.array(index, np.int64)
     by_shape = np.array(passing, np.uint8)[shape_of]
     reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])

@@ -31,6 +31,8 @@ def cheapest_cover(victims: Sequence[Victim], missing: Missing) -> list[Victim] 
     if max(missing) <= 0:
         return []
     ordered = sorted(victims, key=_density)
+    if missing.cpus <= 0 and missing.mem_mib <= 0 and all(victim.gpus == 1 for victim in ordered):
+        return ordered[: missing.gpus] if len(ordered) >= missing.gpus else None
     return _Search(ordered, missing).run()
 
 

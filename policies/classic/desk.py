@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policies.classic.backfill import Backfill
-from policies.classic.claims import Claimant, Claims
+from policies.classic.claimant import Claimant
+from policies.classic.claims import Claims
 from policies.columns import F64, I64
 from policies.ledger import Ask, Hold, Ledger
-from policies.reach import shapes_of, structural_reason
+from policies.reach import Atlas, shapes_of
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class Desk:
     def __init__(
         self,
         ledger: Ledger,
+        atlas: Atlas,
         queue: I64,
         key: F64,
         *,
@@ -48,7 +50,7 @@ class Desk:
             ledger.ask(shape, like_job=like_job[index], mixes_home_and_lent=mixes)
             for index, shape in enumerate(self.shapes)
         ]
-        self.impossible = [structural_reason(snapshot, s) is not None for s in self.shapes]
+        self.impossible = [atlas.structural_reason(s) is not None for s in self.shapes]
         count = len(self.rows)
         self.served = Served([None] * count, [False] * count, [float("nan")] * count)
 

@@ -13,6 +13,7 @@ from policies.columns import F64, I64
 from policies.ledger import Hold, Ledger
 from policies.placement import PLACEMENTS, PlacementName
 from policies.plan import Piece, Plan, Preempt, Start
+from policies.reach import Atlas
 from policies.snapshot import Blocked, JobState, Snapshot
 from policies.waiting import Left, explain
 
@@ -54,8 +55,10 @@ class Classic:
         queued = jobs.state == JobState.QUEUED
         queue = ranked(snapshot, key, np.flatnonzero(queued & (jobs.blocked == Blocked.NO)))
         claims = self._claims(ledger, key, remaining_s)
+        atlas = Atlas(snapshot)
         served = Desk(
             ledger,
+            atlas,
             queue,
             key,
             strict=rules.strict,
@@ -63,7 +66,7 @@ class Classic:
             backfill=self._backfill(ledger),
         ).serve()
         held_back = np.flatnonzero(queued & (jobs.blocked != Blocked.NO))
-        waits, evidence = explain(ledger, _left(queue, served, held_back))
+        waits, evidence = explain(ledger, atlas, _left(queue, served, held_back))
         starts = tuple(
             _start(snapshot, row, hold)
             for row, hold in zip(queue.tolist(), served.holds, strict=True)

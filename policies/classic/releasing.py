@@ -15,6 +15,8 @@ class Releasing:
         self.ledger = ledger
         nodes = len(snapshot.nodes)
         self.gpus = [0] * nodes
+        self.nodes: set[int] = set()
+        """Where GPUs are coming that nobody has been promised."""
         self.cpus = [0] * nodes
         self.mem_mib = [0] * nodes
         self.watts = 0.0
@@ -32,6 +34,7 @@ class Releasing:
         nodes = [int(held.node[piece]) for piece in pieces]
         for piece, node in zip(pieces, nodes, strict=True):
             self.gpus[node] |= int(held.gpus[piece])
+            self.nodes.add(node)
             self.cpus[node] += int(held.cpus[piece])
             self.mem_mib[node] += int(held.mem_mib[piece])
         self.watts += float(self.job_watts[row])
@@ -61,6 +64,8 @@ class Releasing:
         cpus = min(ask.cpus * gpus, self.cpus[node])
         mem_mib = min(ask.mem_mib * gpus, self.mem_mib[node])
         self.gpus[node] ^= coming
+        if not self.gpus[node]:
+            self.nodes.discard(node)
         self.cpus[node] -= cpus
         self.mem_mib[node] -= mem_mib
         return (node, free, ask.cpus * gpus - cpus, ask.mem_mib * gpus - mem_mib)

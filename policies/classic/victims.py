@@ -85,15 +85,15 @@ class Victims:
     def stop(self, row: int) -> None:
         self.stoppable[row] = False
 
-    def in_group(self, nodes: Bool, open_jobs: Bool) -> list[Victim]:
-        """Jobs of `open_jobs` as seen from a group of nodes, the least cost per GPU first."""
+    def in_group(self, nodes: Bool, open_jobs: Bool, most: int) -> list[Victim]:
+        """The `most` jobs of least cost per GPU, as seen from a group of nodes, in that order."""
         inside = nodes[self.node] & open_jobs[self.job]
         job = self.job[inside]
         if not len(job):
             return []
         rows, at = np.unique(job, return_inverse=True)
         gpus = np.bincount(at, self.gpus[inside])
-        order = np.lexsort((rows, self.cost_gpu_s[rows] / gpus))
+        order = np.lexsort((rows, self.cost_gpu_s[rows] / gpus))[:most]
         return [
             Victim(*facts)
             for facts in zip(

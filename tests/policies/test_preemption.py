@@ -92,6 +92,27 @@ def test_the_cheapest_node_is_chosen() -> None:
     assert stopped(plan_of(jobs, nodes=[Node(gpus=2)] * 3)) == [1001]
 
 
+def test_one_cheap_job_does_not_make_its_node_the_cheapest() -> None:
+    jobs = [
+        running((0, 0b01), since_s=1.0),
+        running((0, 0b10), since_s=900.0),
+        running((1, 0b01), since_s=50.0),
+        running((1, 0b10), since_s=50.0),
+        queued(2, priority=1, span=Span.NODE),
+    ]
+    assert sorted(stopped(plan_of(jobs, nodes=[Node(gpus=2)] * 2))) == [1002, 1003]
+
+
+def test_the_cheapest_gpus_are_passed_over_where_cpus_do_not_suffice() -> None:
+    jobs = [
+        running((0, 0b1), since_s=1.0),
+        running((1, 0b1), since_s=50.0),
+        queued(1, priority=1, cpus_per_gpu=8),
+    ]
+    nodes = [Node(gpus=1, cpus=4), Node(gpus=1, cpus=8)]
+    assert stopped(plan_of(jobs, nodes=nodes)) == [1001]
+
+
 def test_each_claimant_gets_victims_of_its_own() -> None:
     plan = plan_of([*four(), *(queued(1, priority=1) for _ in range(3))])
     assert sorted(stopped(plan)) == [1001, 1002, 1003]

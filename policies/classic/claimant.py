@@ -1,0 +1,43 @@
+"""Who claims room, what was found for it, and how much there is to find."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policies.classic.cover import Victim
+from policies.classic.releasing import Releasing
+from policies.classic.victims import Victims
+from policies.columns import F64, I64
+
+
+class Claimant(NamedTuple):
+    row: int
+    key: float
+    tenant: int
+    partition: int
+
+
+class Found(NamedTuple):
+    victims: list[Victim]
+    nodes: list[int]
+
+
+class Outlook(NamedTuple):
+    """Per node: GPUs free soon, GPUs of stoppable jobs, and the least cost per GPU of those."""
+
+    soon: I64
+    stoppable: I64
+    per_gpu: F64
+
+    @classmethod
+    def of(
+        cls, claimant: Claimant, victims: Victims, releasing: Releasing, nodes: list[int]
+    ) -> "Outlook":
+        soon = np.zeros(len(releasing.gpus), np.int64)
+        soon[nodes] = [releasing.mask(node).bit_count() for node in nodes]
+        mine = victims.open_to(claimant.key, claimant.partition)[victims.job]
+        node, gpus = victims.node[mine], victims.gpus[mine]
+        per_gpu = np.full(len(soon), np.finfo(np.float64).max)
+        np.minimum.at(per_gpu, node, victims.cost_gpu_s[victims.job[mine]] / gpus)
+        stoppable = np.bincount(node, gpus, minlength=len(soon)).astype(np.int64)
+        return cls(soon, stoppable, per_gpu)
