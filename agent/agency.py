@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from agent.backoff import Backoff
 from agent.link import (
+    TIMEOUT_S,
     FencedError,
     Link,
     NotAdmittedError,
@@ -139,8 +140,11 @@ class Agency:
         registered = await self._register()
         self._epoch = registered.epoch
         self._pace = Pace(registered.next_sync_s, registered.hold_s, registered.sample_interval_s)
+        # Several tries fit into a run lease, however the service answers or does not.
+        longest_s = min(TIMEOUT_S, registered.run_lease_s / 4)
+        self._link.timeout_s = longest_s
         self._registered.set()
-        backoff = Backoff()
+        backoff = Backoff(longest_s=longest_s)
         while True:
             try:
                 await self._sync_once()

@@ -15,6 +15,7 @@ from agent.assemble import Options, assemble, load_identity, look_around, open_d
 from agent.devices.base import DevicesError
 from agent.identity import StateDirTakenError
 from agent.journal import JournalBrokenError
+from agent.launch import NoSuchUserError
 from agent.link import FencedError, Link, RefusedError
 from agent.wire import Inventory
 
@@ -33,7 +34,13 @@ def main(argv: list[str] | None = None) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         return _check(options) if check else _serve(options)
-    except (DevicesError, StateDirTakenError, JournalBrokenError, OSError) as error:
+    except (
+        DevicesError,
+        NoSuchUserError,
+        StateDirTakenError,
+        JournalBrokenError,
+        OSError,
+    ) as error:
         return _fail(str(error))
     except RefusedError as error:
         return _fail(f"the service turned this node away: {error}")
@@ -65,6 +72,8 @@ def _parse(argv: list[str]) -> tuple[Options, bool]:
     parser.add_argument("--check", action="store_true", help="print what this host can, and end")
     parser.add_argument("--version", action="version", version=__version__)
     given = parser.parse_args(argv)
+    # The agent's environment is inherited by shims and container tools.
+    os.environ.pop("FAIRWATT_JOIN_TOKEN", None)
     if not NAME.fullmatch(given.name):
         parser.error(f"--name {given.name!r}: small letters, digits and hyphens, at most 64")
     if urlsplit(given.server).scheme not in ("http", "https"):
@@ -77,7 +86,7 @@ def _parse(argv: list[str]) -> tuple[Options, bool]:
         state_dir=state_dir,
         checkpoint_dir=checkpoints or state_dir / "checkpoints",
         devices=given.devices,
-        join_token=given.join_token,
+        join_token=given.join_token or None,
         address=given.address,
         container=given.container,
         run_as=given.run_as,

@@ -21,6 +21,10 @@ class UnsupportedError(Exception):
     """This node cannot run the attempt, and why."""
 
 
+class NoSuchUserError(Exception):
+    """The user that attempts should run as is not on this host."""
+
+
 @dataclass(frozen=True, slots=True)
 class User:
     uid: int
@@ -28,7 +32,10 @@ class User:
 
     @classmethod
     def named(cls, name: str) -> "User":
-        entry = pwd.getpwnam(name)
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            raise NoSuchUserError(f"no user {name!r} on this host") from None
         return cls(entry.pw_uid, entry.pw_gid)
 
 
@@ -67,7 +74,8 @@ class Launcher:
             progress=run.directory / "progress.jsonl",
             checkpoints=self.layout.checkpoint(run.attempt.checkpoint_key),
         )
-        places.work.mkdir(parents=True, exist_ok=True)
+        run.directory.mkdir(mode=0o711, exist_ok=True)
+        places.work.mkdir(exist_ok=True)
         places.checkpoints.mkdir(exist_ok=True)
         places.progress.touch()
         if self.user is not None:
@@ -94,6 +102,9 @@ class Launcher:
         contained = commands[0].container is not None
         limited = attempt.memory_mib and not cgroup_procs and not contained
         user = None if contained else self.user
+        if contained:
+            # The tool needs the agent's own home and runtime directory to find its containers.
+            env = {**os.environ} | {name: env[name] for name in names if name in env}
         return {
             "processes": [
                 {"argv": command.argv, "env": env | extra}

@@ -62,7 +62,7 @@ class Link:
 
     def __init__(self, server: str, token: str | None, timeout_s: float = TIMEOUT_S) -> None:
         self.token = token
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._client = httpx.AsyncClient(base_url=server)
 
     async def register(self, message: Register) -> Registered:
@@ -88,7 +88,7 @@ class Link:
             headers["Authorization"] = f"Bearer {self.token}"
         try:
             response = await self._client.post(
-                path, content=body, headers=headers, timeout=self._timeout_s + wait_s
+                path, content=body, headers=headers, timeout=self.timeout_s + wait_s
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UnavailableError(f"{type(error).__name__}: {error}") from error

@@ -1,6 +1,7 @@
 """What a job says of itself: `{"step": n}` lines, read as they come and never trusted."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ class Progress:
 
     def look(self) -> None:
         try:
-            with self._path.open("rb") as file:
+            # Not blocking and not following: a job could have put a pipe or a link in its place.
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(descriptor, "rb") as file:
                 size = file.seek(0, 2)
                 if size - self._offset > LOOK_BYTES:
                     self._offset, self._rest = size - LOOK_BYTES, b""

@@ -105,6 +105,7 @@ class Shim:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                umask=0o022,
                 user=self.spec["uid"],
                 group=self.spec["gid"],
                 extra_groups=None if self.spec["uid"] is None else [],
@@ -292,6 +293,7 @@ def _signals() -> BinaryIO:
 
 
 def main(run: Path) -> None:
+    os.umask(0o077)
     wake = _signals()
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     if not claim(run):

@@ -57,7 +57,7 @@ class Supervisor:
             self.runs[ref] = run = self._run(held)
             if held.attempt.cpus:
                 self.pool.take(ref.attempt_id, held.cpus)
-            for uuid in held.attempt.gpu_uuids:
+            for uuid in self._present(held.attempt):
                 self.sampler.holders[uuid] = ref.attempt_id
             run.look()
             if held.boot_id != self.boot_id:
@@ -241,7 +241,7 @@ class Supervisor:
 
     def _conclude(self, run: Run, end: End) -> None:
         """The attempt is over: read the meters, take back clocks and caps, then free the GPUs."""
-        ref, uuids = run.attempt.ref, run.attempt.gpu_uuids
+        ref, uuids = run.attempt.ref, self._present(run.attempt)
         run.progress.look()
         outcome = reports.outcome(run, end, self.clock())
         self.launcher.clean_up(run)
@@ -260,11 +260,11 @@ class Supervisor:
         self._respread()
 
     def _occupy(self, run: Run) -> None:
-        for uuid in run.attempt.gpu_uuids:
+        for uuid in self._present(run.attempt):
             self.devices[uuid].occupy(run.shim)
 
     def _control(self, attempt: DesiredAttempt) -> None:
-        for uuid in attempt.gpu_uuids:
+        for uuid in self._present(attempt):
             self.controls.apply(uuid, Setting(attempt.clock_mhz, attempt.power_cap_w))
 
     def _respread(self) -> None:
@@ -299,8 +299,12 @@ class Supervisor:
         progress = Progress(directory / "progress.jsonl", self.clock)
         return Run(held.attempt, directory, held.cpus, held.held_s, held.energy_start_mj, progress)
 
+    def _present(self, attempt: DesiredAttempt) -> tuple[str, ...]:
+        """Its GPUs, but for those that have gone since an earlier agent gave them to it."""
+        return tuple(uuid for uuid in attempt.gpu_uuids if uuid in self.devices)
+
     def _numa(self, attempt: DesiredAttempt) -> set[int]:
-        nodes = (self.devices[uuid].inventory.numa_node for uuid in attempt.gpu_uuids)
+        nodes = (self.devices[uuid].inventory.numa_node for uuid in self._present(attempt))
         return {node for node in nodes if node is not None}
 
     def _real(self, cpus: frozenset[int]) -> frozenset[int]:

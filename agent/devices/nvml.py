@@ -1,5 +1,6 @@
 """Real GPUs through nvidia-ml-py."""
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ import pynvml
 from agent.devices.base import ControlRefusedError, DeviceLostError, DevicesError, Reading
 from agent.procs import Process
 from agent.wire import EnergyMethod, GpuInventory
+
+log = logging.getLogger("fairwatt.agent")
 
 # What some driver or card does not offer is left out of a reading; anything else is a fault.
 ABSENT = frozenset({pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND})
@@ -125,8 +128,8 @@ class NvmlSet:
         try:
             pynvml.nvmlInit()
             self.driver = str(pynvml.nvmlSystemGetDriverVersion())
-            self.devices = tuple(NvmlGpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
-        except (pynvml.NVMLError, DeviceLostError) as error:
+            self.devices = tuple(_open_all(pynvml.nvmlDeviceGetCount()))
+        except pynvml.NVMLError as error:
             raise DevicesError(f"NVML: {error}") from error
         self.power_caps = bool(self.devices) and all(gpu.may_cap_power() for gpu in self.devices)
         # Drivers let only root lock clocks; trying it out would undo a lock set by hand.
@@ -135,6 +138,15 @@ class NvmlSet:
     def close(self) -> None:
         with suppress(pynvml.NVMLError):
             pynvml.nvmlShutdown()
+
+
+def _open_all(count: int) -> Iterator[NvmlGpu]:
+    """A lost GPU must not keep the others from work; the service misses it in the inventory."""
+    for index in range(count):
+        try:
+            yield NvmlGpu(index)
+        except (pynvml.NVMLError, DeviceLostError) as error:
+            log.warning("GPU %s is left out: %s", index, error)
 
 
 def type_name(name: str) -> str:

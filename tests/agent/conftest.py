@@ -115,12 +115,18 @@ class Ground:
         self.catalogue = directory / "node.toml"
         self.catalogue.write_text(TWO_GPUS)
         self.agents: list[AgentProcess] = []
+        # Most tests look at processes and files from outside, as no sandbox would let them.
+        broken = directory / "bin" / "bwrap"
+        broken.parent.mkdir()
+        broken.write_text("#!/bin/sh\necho not allowed here >&2\nexit 1\n")
+        broken.chmod(0o755)
 
     def agent(self, name: str = "state", **env: str) -> AgentProcess:
         base = os.environ | {
             "FAIRWATT_JOIN_TOKEN": JOIN_TOKEN,
             "NO_PROXY": "127.0.0.1",
             "PYTHONPATH": str(ROOT),
+            "PATH": f"{self.directory / 'bin'}:{os.environ['PATH']}",
         }
         agent = AgentProcess(self.url, self.directory / name, self.catalogue, base | env)
         self.agents.append(agent)

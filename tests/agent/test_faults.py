@@ -80,10 +80,10 @@ def test_an_exit_code_is_kept_while_no_agent_is_there(
 def test_a_stopped_agents_job_dies_before_the_lease_does(
     agent: AgentProcess, service: Service
 ) -> None:
-    service.run_lease_s = 3.0
+    service.run_lease_s = 2.0
     (pid,) = started(agent, service, attempt(clock_mhz=810))
     agent.signal(signal.SIGSTOP)
-    # The shim alone watches the lease now; the service would free the GPU 3 s after a sync.
+    # The shim alone watches the lease now; the service would free the GPU 2 s after a sync.
     until(lambda: not psutil.pid_exists(pid), "the job killed while its agent is stopped")
     service.give_up(7)
     syncs = len(service.syncs)
@@ -132,7 +132,7 @@ def test_while_the_service_is_down_nothing_is_lost_or_restarted(
 
 
 def test_without_the_service_the_run_lease_rules(agent: AgentProcess, service: Service) -> None:
-    service.run_lease_s = 3.0
+    service.run_lease_s = 2.0
     (pid,) = started(agent, service, attempt())
     service.fate.down = True
     until(lambda: not psutil.pid_exists(pid), "the job ended for want of a lease")

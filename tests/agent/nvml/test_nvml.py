@@ -139,6 +139,12 @@ def test_a_lost_gpu_is_told_and_the_other_goes_on(
     assert [sample.uuid for sample in sampler.batch()] == [lost, whole, whole]
 
 
+def test_a_gpu_lost_before_the_agent_started_is_left_out(driver: Driver) -> None:
+    driver.gpu(0).lost = 1
+    (left,) = NvmlSet().devices
+    assert left.inventory.index == 1
+
+
 def test_a_counter_that_starts_anew_never_makes_the_meter_fall(
     driver: Driver, devices: NvmlSet, tmp_path: Path
 ) -> None:

@@ -1,0 +1,65 @@
+"""Attempts in bubblewrap, on hosts that have it."""
+
+import os
+import shutil
+
+import psutil
+import pytest
+
+from agent.wire import End, Stream
+from tests.agent.conftest import AgentProcess, Ground, attempt
+from tests.agent.service import Service, until
+
+
+@pytest.fixture
+def agent(ground: Ground) -> AgentProcess:
+    return ground.agent(PATH=os.environ["PATH"]).start()
+
+
+pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+
+
+def test_a_sandboxed_job_sees_no_secrets_and_writes_only_where_it_may(
+    agent: AgentProcess, service: Service
+) -> None:
+    identity = agent.state / "identity.json"
+    code = (
+        "import os, pathlib\n"
+        f"print('identity', os.path.exists({str(identity)!r}))\n"
+        "print('pid', os.getpid() < 10)\n"
+        "pathlib.Path('note').write_text('mine')\n"
+        "pathlib.Path(os.environ['FAIRWATT_CHECKPOINT_DIR'], 'saved').write_text('x')\n"
+        "with open(os.environ['FAIRWATT_PROGRESS'], 'a') as file: file.write('{\"step\": 4}\\n')\n"
+        "try: pathlib.Path('/usr/pwned').write_text('x')\n"
+        "except OSError as error: print(error.strerror)\n"
+    )
+    service.want(attempt(code))
+    until(lambda: 7 in service.ended, "the end")
+    until(lambda: (7, Stream.STDOUT) in service.final, "the log")
+    if not service.registers[0].inventory.features.bubblewrap:
+        pytest.skip("this host does not let bubblewrap work")
+    assert service.ended[7].exit_code == 0, service.text(7, Stream.STDERR)
+    assert service.text(7) == "identity False\npid True\nRead-only file system\n"
+    assert service.ended[7].progress_step == 4
+    assert (agent.state / "checkpoints/3/saved").read_text() == "x"
+
+
+def test_a_sandboxed_job_gets_its_grace_and_nothing_of_it_stays(
+    agent: AgentProcess, service: Service
+) -> None:
+    code = (
+        "import signal, sys, time\n"
+        "def leave(*_):\n"
+        "    print('saved'); sys.exit(7)\n"
+        "signal.signal(signal.SIGTERM, leave)\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(600)"
+    )
+    service.want(attempt(code))
+    until(lambda: "ready" in service.text(7), "the job ready")
+    pids = agent.job_pids(7)
+    service.cancel(7, "preempted")
+    until(lambda: 7 in service.ended, "the end")
+    assert (service.ended[7].end, service.ended[7].exit_code) == (End.STOPPED, 7)
+    until(lambda: service.text(7) == "ready\nsaved\n", "its last words")
+    assert not any(map(psutil.pid_exists, pids))
