@@ -1,9 +1,6 @@
 """The running service, started once; each test that changes rows gets a database of its own."""
 
 import logging
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from scheduler_service.settings import BASE_DIR
 from tests.live.database import Database
-from tests.live.server import Servers, api_server
+from tests.live.server import Servers, api_server, seed
 from tests.live.world import World
 
 TEMPLATE = "fairwatt_seeded"
@@ -56,15 +52,7 @@ class Seeded:
 @pytest.fixture(scope="session")
 def seeded(database_url: str, broker_url: str, throwaway_directory: Path) -> Seeded:
     database = Database(database_url).create(TEMPLATE)
-    made = subprocess.run(
-        [sys.executable, "-m", "tests.live.seed"],
-        cwd=BASE_DIR,
-        env={**os.environ, "DATABASE_URL": database.url},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    world = World.load(made.stdout.decode())
-    return Seeded(Database(database_url), world, broker_url, throwaway_directory)
+    return Seeded(Database(database_url), seed(database), broker_url, throwaway_directory)
 
 
 def _live(seeded: Seeded, name: str, app: str) -> Iterator[Live]:

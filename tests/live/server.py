@@ -2,16 +2,18 @@
 
 import http.client
 import os
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from scheduler_service.embedded.ports import LOOPBACK, free_port
 from scheduler_service.embedded.program import Program, running
 from scheduler_service.settings import BASE_DIR
+from tests.live.database import Database
+from tests.live.world import World
 
 APP = "scheduler_service.wsgi:application"
 
@@ -23,6 +25,22 @@ class Servers:
     database_url: str
     broker_url: str
     directory: Path
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "api.log"
+
+
+def seed(database: Database) -> World:
+    """Migrate and fill an empty database, in a process whose Django points there."""
+    made = subprocess.run(
+        [sys.executable, "-m", "tests.live.seed"],
+        cwd=BASE_DIR,
+        env={**os.environ, "DATABASE_URL": database.url},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return World.load(made.stdout.decode())
 
 
 @contextmanager
@@ -54,7 +72,7 @@ def api_server(
         },
         ready=lambda pid: _answers(port, ready),
     )
-    with running(program, servers.directory / f"api-{port}.log"):
+    with running(program, servers.log):
         yield f"http://{LOOPBACK}:{port}"
 
 
@@ -67,7 +85,3 @@ def _answers(port: int, path: str) -> bool:
         return False
     finally:
         connection.close()
-
-
-def host_of(url: str) -> str:
-    return urlsplit(url).netloc

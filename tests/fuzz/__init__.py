@@ -1,0 +1,1 @@
+"""Schemathesis over the whole schema, as each role, against a running service of its own."""
