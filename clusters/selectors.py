@@ -75,7 +75,7 @@ def carbon_hours(series_id: int) -> QuerySet[CarbonHour]:
 
 
 def join_tokens() -> QuerySet[JoinToken]:
-    return JoinToken.objects.select_related("cluster")
+    return JoinToken.objects.select_related("cluster", "partition", "rack")
 
 
 def gpu_quotas(caller: Caller) -> QuerySet[GpuQuota]:

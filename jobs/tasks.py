@@ -4,6 +4,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from clusters.rounds import due_clusters, round_claim
+from clusters.services import nodes_finish_draining
 from jobs.agents.loss import watch_nodes
 from jobs.scheduling.nudge import TASK
 from jobs.scheduling.retention import forget_rounds
@@ -27,8 +28,10 @@ def schedule_round(cluster_id: int) -> None:
 
 @shared_task(name="jobs.watch")
 def watch() -> None:
-    """Find nodes that fell silent, and free what died with them."""
-    watch_nodes(now=timezone.now())
+    """Find nodes that fell silent, free what died with them, and drain those that ran dry."""
+    now = timezone.now()
+    watch_nodes(now=now)
+    nodes_finish_draining(now=now)
 
 
 @shared_task(name="jobs.sweep")

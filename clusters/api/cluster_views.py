@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from clusters import selectors, services
 from clusters.api import examples, filters, serializers
+from clusters.api.fresh import FreshRetrieveMixin
 from clusters.models import Cluster, Partition, Rack, Switch
 from rest.views import (
     CreateMixin,
@@ -18,7 +19,7 @@ from rest.views import (
 )
 
 
-class ClusterViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class ClusterViewSet(ListMixin, FreshRetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
     """One scheduling domain: nodes, a policy, and what its energy costs.
 
     A policy named without parameters starts from its defaults, and takes effect in the next round.

@@ -31,6 +31,7 @@ CLUSTERS = _crud(
         "currency": "EUR",
         "tariff": "de-2026",
         "carbon_series": "de-lu",
+        "brake_since_at": None,
         "version": 4,
         "created_at": _AT,
         "updated_at": "2026-02-01T09:30:00Z",
@@ -101,6 +102,9 @@ _NODE = {
     "memory_used_mib": 131_072,
     "host_idle_w": 180,
     "host_peak_w": 700,
+    "driver": "570.86.15",
+    "agent_version": "0.1.0",
+    "last_sync_at": "2026-01-31T08:00:05Z",
     "gpus": [
         {
             "id": 65,
@@ -108,6 +112,7 @@ _NODE = {
             "uuid": "GPU-5f1c2a8e-77aa-4b0c-9d3e-2f6f0b1c4d5e",
             "healthy": True,
             "health_reason": "",
+            "fault": "",
         }
     ],
     "version": 2,
@@ -149,6 +154,7 @@ _GPU = {
     "uuid": "GPU-5f1c2a8e-77aa-4b0c-9d3e-2f6f0b1c4d5e",
     "healthy": True,
     "health_reason": "",
+    "fault": "",
     "version": 1,
 }
 _UNHEALTHY = {"healthy": False, "health_reason": "uncorrectable memory errors"}
@@ -161,6 +167,8 @@ GPUS = {
 _JOIN_TOKEN = {
     "id": 7,
     "cluster": "berlin",
+    "partition": None,
+    "rack": "rack-1",
     "prefix": "fw_j_Q2xhdWRp",
     "created_at": _AT,
     "expires_at": "2026-02-01T08:00:00Z",

@@ -19,24 +19,24 @@ class Name(fields.Pattern):
     """A name that fits in an address, as the tables' CHECK has it."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(pattern=SLUG, **kwargs)
+        super().__init__(pattern=SLUG, max_length=63, **kwargs)
 
 
 class HostName(fields.Pattern):
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(pattern=HOST, **kwargs)
+        super().__init__(pattern=HOST, max_length=253, **kwargs)
 
 
 class GpuTypeName(fields.Pattern):
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(pattern=GPU_TYPE, **kwargs)
+        super().__init__(pattern=GPU_TYPE, max_length=64, **kwargs)
 
 
 class Currency(fields.Pattern):
     """ISO 4217."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(pattern="^[A-Z]{3}$", **kwargs)
+        super().__init__(pattern="^[A-Z]{3}$", max_length=3, **kwargs)
 
 
 class Watts(fields.Integer):

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from clusters import selectors, services
 from clusters.api import examples, filters, serializers
+from clusters.api.fresh import FreshRetrieveMixin
 from clusters.models import Gpu, GpuType, JoinToken, Node
 from rest.serializers import represented
 from rest.views import (
@@ -20,7 +21,6 @@ from rest.views import (
     RetrieveMixin,
     UpdateMixin,
     crud_rights,
-    respond,
 )
 
 
@@ -49,7 +49,7 @@ class GpuTypeViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, Destroy
         services.gpu_type_delete(caller=self.caller, gpu_type=row)
 
 
-class NodeViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class NodeViewSet(ListMixin, FreshRetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
     """Machines with up to 64 GPUs of one type; a node that holds work cannot be deleted."""
 
     resource = "nodes"
@@ -66,10 +66,6 @@ class NodeViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMix
 
     def rows(self) -> QuerySet[Node]:
         return selectors.nodes()
-
-    def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
-        # Never 304: work comes and goes without a new version.
-        return respond(self.answer(self.row()))
 
     def perform_create(self, values: dict[str, Any]) -> Node:
         made = services.node_create(caller=self.caller, **values)
@@ -106,7 +102,7 @@ class NodeViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMix
         return self.write(effect)
 
 
-class GpuViewSet(ListMixin, RetrieveMixin, UpdateMixin):
+class GpuViewSet(ListMixin, FreshRetrieveMixin, UpdateMixin):
     """Single GPUs. An unhealthy one gets no new work; what runs on it runs on."""
 
     resource = "gpus"

@@ -3,24 +3,21 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
-from rest_framework.request import Request
 
 from clusters import selectors, services
 from clusters.api import examples, filters, serializers
+from clusters.api.fresh import FreshRetrieveMixin
 from clusters.models import GpuQuota
 from rest.views import (
     CreateMixin,
     DestroyMixin,
     ListMixin,
-    RetrieveMixin,
     UpdateMixin,
     crud_rights,
-    respond,
 )
 
 
-class GpuQuotaViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class GpuQuotaViewSet(ListMixin, FreshRetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
     """How many GPUs of one type a tenant may hold, beside its overall quota.
 
     Operators set them; a tenant reads its own.
@@ -36,10 +33,6 @@ class GpuQuotaViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, Destro
 
     def rows(self) -> QuerySet[GpuQuota]:
         return selectors.gpu_quotas(self.caller)
-
-    def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
-        # Never 304: use changes without a new version.
-        return respond(self.answer(self.row()))
 
     def perform_create(self, values: dict[str, Any]) -> GpuQuota:
         return services.gpu_quota_create(caller=self.caller, **values)

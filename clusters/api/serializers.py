@@ -34,6 +34,9 @@ class ClusterOut(StrictSerializer):
     currency = fields.Text()
     tariff = fields.Text(source="tariff.name", allow_null=True)
     carbon_series = fields.Text(source="carbon_series.name", allow_null=True)
+    brake_since_at = fields.Instant(
+        allow_null=True, help_text="Since when most nodes are silent, so that none is marked lost."
+    )
     version = fields.Integer()
     created_at = fields.Instant()
     updated_at = fields.Instant()
@@ -146,10 +149,11 @@ class NodeGpuOut(StrictSerializer):
     uuid = fields.Text()
     healthy = fields.Boolean()
     health_reason = fields.Text(allow_blank=True)
+    fault = fields.Text(allow_blank=True)
 
 
 class NodeOut(StrictSerializer):
-    """A node with its GPUs; `cpus_used` and `memory_used_mib` move without a new version."""
+    """A node with its GPUs; use, sync and faults move without a new version."""
 
     id = fields.Integer()
     cluster = fields.Text(source="cluster.name")
@@ -165,6 +169,9 @@ class NodeOut(StrictSerializer):
     memory_used_mib = fields.Integer()
     host_idle_w = fields.Integer()
     host_peak_w = fields.Integer()
+    driver = fields.Text(allow_blank=True)
+    agent_version = fields.Text(allow_blank=True)
+    last_sync_at = fields.Instant(allow_null=True)
     gpus = NodeGpuOut(many=True, source="gpu_set")
     version = fields.Integer()
     created_at = fields.Instant()
@@ -200,6 +207,8 @@ class NodeDrain(StrictSerializer):
 
 
 class GpuOut(StrictSerializer):
+    """`healthy` is an operator's word, `fault` the agent's finding; either keeps new work away."""
+
     id = fields.Integer()
     cluster = fields.Text(source="node.cluster.name")
     node_id = fields.Integer()
@@ -209,6 +218,7 @@ class GpuOut(StrictSerializer):
     uuid = fields.Text()
     healthy = fields.Boolean()
     health_reason = fields.Text(allow_blank=True)
+    fault = fields.Text(allow_blank=True)
     version = fields.Integer()
 
 

@@ -52,7 +52,7 @@ class Cluster(models.Model):
 
 
 class Watch(models.Model):
-    """The one row of the watch over silent nodes: when it last looked, and since when without pause."""
+    """One row: when the watch over silent nodes last looked, and since when without pause."""
 
     watched_at = models.DateTimeField()
     resumed_at = models.DateTimeField()

@@ -53,6 +53,14 @@ def test_revoking_is_final_and_listed(operator: Api, cluster: Cluster) -> None:
     assert operator.names("join-tokens/?revoked=false", "id") == []
 
 
+def test_it_may_say_where_the_node_will_stand(operator: Api) -> None:
+    operator.made("racks/", {"cluster": "berlin", "name": "r1"})
+    made = operator.made("join-tokens/", {"cluster": "berlin", "rack": "r1"})
+    assert (made["rack"], made["partition"]) == ("r1", None)
+    nowhere = operator.post("join-tokens/", {"cluster": "berlin", "partition": "x"})
+    assert refusal(nowhere) == (409, "unknown_partition", "/partition")
+
+
 def test_bad_input(operator: Api) -> None:
     unknown = operator.post("join-tokens/", {"cluster": "nope"})
     assert refusal(unknown) == (409, "unknown_cluster", "/cluster")

@@ -1,0 +1,68 @@
+"""Small forms that open over a page; an error stands beside the field it is about."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+
+from clusters.admin.forms import refusals_shown_on
+from clusters.models import Cluster
+from clusters.policy_choice import check_policies
+from clusters.services import Mode
+from policies import registry
+
+
+class SwitchPolicyForm(BaseDialogForm):  # type: ignore[misc]
+    policy = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
+    policy_parameters = forms.JSONField(
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
+        help_text="JSON; what is left out has the policy's default.",
+    )
+
+    def __init__(self, request: HttpRequest, object_id: Any = None, **kwargs: Any) -> None:
+        super().__init__(request, object_id, **kwargs)
+        names = registry.policy_names()
+        self.fields["policy"].choices = [
+            (name, f"{name}: {registry.summary(name)}") for name in names
+        ]
+        cluster = Cluster.objects.filter(pk=object_id).first()
+        if cluster is not None:
+            self.initial = {
+                "policy": cluster.policy,
+                "policy_parameters": json.dumps(cluster.policy_parameters),
+            }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()
+        if self.errors:
+            return cleaned
+        cleaned["policy_parameters"] = cleaned["policy_parameters"] or {}
+        if not isinstance(cleaned["policy_parameters"], dict):
+            self.add_error("policy_parameters", "Must be a JSON object.")
+            return cleaned
+        no_shadow: dict[str, Any] = {"shadow_policy": None, "shadow_parameters": {}}
+        with refusals_shown_on(self):
+            check_policies({**cleaned, **no_shadow})
+        return cleaned
+
+
+class ImportHoursForm(BaseDialogForm):  # type: ignore[misc]
+    csv = forms.CharField(
+        strip=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 12}),
+        help_text="A header line, then one line per hour, in order.",
+    )
+    mode = forms.ChoiceField(
+        choices=[(Mode.EXTEND.value, "Extend"), (Mode.REPLACE.value, "Replace")],
+        widget=UnfoldAdminSelectWidget,
+    )
+
+
+def close_dialog(url_name: str, object_id: Any) -> HttpResponse:
+    """Dialogs are sent by htmx, which goes where this header says."""
+    return HttpResponse(headers={"HX-Redirect": reverse(url_name, args=[object_id])})
