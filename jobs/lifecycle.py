@@ -58,7 +58,8 @@ WITH before AS (
     RETURNING job.id, job.tenant_id, before.state AS from_state
 )
 INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
-SELECT tenant_id, id, %(now)s, from_state, %(to)s, %(reason)s, %(detail)s::jsonb FROM moved ORDER BY id
+SELECT tenant_id, id, %(now)s, from_state, %(to)s, %(reason)s, %(detail)s::jsonb
+FROM moved ORDER BY id
 RETURNING job_id
 """
 
@@ -88,32 +89,44 @@ def advance(
     for source in expected:
         if to not in MOVES[source]:
             raise IllegalMove(source, to)
+    moved = _move(job_ids, sources=expected, to=to, reason=reason, now=now, detail=detail or {})
+    ended, state = moved, to
+    # A loop, because a chain of jobs that wait for one another may be longer than the stack.
+    while ended and state in TERMINAL:
+        doomed = settle(ended, succeeded=state == State.SUCCEEDED, now=now)
+        ended, state = _cancel_doomed(doomed, now), State.CANCELLED
+    return moved
+
+
+def _cancel_doomed(job_ids: list[int], now: datetime) -> list[int]:
+    if not job_ids:
+        return []
+    reason = "dependency_failed"
+    return _move(
+        job_ids, sources=[State.QUEUED], to=State.CANCELLED, reason=reason, now=now, detail={}
+    )
+
+
+def _move(
+    job_ids: Iterable[int],
+    *,
+    sources: Iterable[State],
+    to: State,
+    reason: str,
+    now: datetime,
+    detail: Mapping[str, Any],
+) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(
             _ADVANCE,
             {
                 "ids": list(job_ids),
-                "sources": [str(source) for source in expected],
+                "sources": [str(source) for source in sources],
                 "to": str(to),
                 "reason": reason,
                 "now": now,
                 "terminal": to in TERMINAL,
-                "detail": json.dumps(dict(detail or {})),
+                "detail": json.dumps(dict(detail)),
             },
         )
-        moved = [row[0] for row in cursor.fetchall()]
-    if moved and to in TERMINAL:
-        _settle_dependents(moved, to, now)
-    return moved
-
-
-def _settle_dependents(ended: list[int], state: State, now: datetime) -> None:
-    doomed = settle(ended, succeeded=state == State.SUCCEEDED, now=now)
-    if doomed:
-        advance(
-            doomed,
-            sources=[State.QUEUED],
-            to=State.CANCELLED,
-            reason="dependency_failed",
-            now=now,
-        )
+        return [row[0] for row in cursor.fetchall()]

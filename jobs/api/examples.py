@@ -118,11 +118,14 @@ _EVENT = {
     "to_state": "placed",
     "reason": "placed",
     "round_id": 88,
+    "attempt": None,
+    "detail": None,
 }
 EVENTS = {"list": Example(response=_EVENT)}
 EVENT_STREAM = (
     'id: 90210\nevent: move\ndata: {"id":90210,"job_id":4711,"at":"2026-02-01T09:30:01Z",'
-    '"from_state":"queued","to_state":"placed","reason":"placed","round_id":88}\n\n'
+    '"from_state":"queued","to_state":"placed","reason":"placed","round_id":88,'
+    '"attempt":null,"detail":null}\n\n'
 )
 
 _ARRAY = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from clusters.models import Cluster
 from jobs.models import Attempt, Job, Profile, Round
@@ -10,31 +10,33 @@ from rest.filters import ChoiceFilter, FilterSet, InstantFilter, IntegerFilter, 
 from tenancy.models import Tenant
 
 
-class ClusterFilter(TextFilter):
-    """By name; the id is looked up first, so that the list's own index still leads the plan."""
+class NamedFilter(TextFilter):
+    """A reference by its name. The id is looked up first: the planner knows how rare an id is."""
+
+    def __init__(self, model: type[Model], field_name: str) -> None:
+        self.named: Any = model
+        super().__init__(field_name)
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        found = Cluster.objects.filter(name=value).values("pk")[:1]
-        return qs if value is None else qs.filter(cluster=found)
-
-
-class TenantFilter(TextFilter):
-    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        found = Tenant.objects.filter(name=value).values("pk")[:1]
-        return qs if value is None else qs.filter(tenant=found)
+        if value is None:
+            return qs
+        found = self.named.objects.filter(name=value).values_list("pk", flat=True).first()
+        return qs.none() if found is None else qs.filter(**{self.field_name: found})
 
 
 class ProfileFilter(TextFilter):
     """By name, which several tenants may have given."""
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        found = Profile.objects.filter(name=value).values("pk")
-        return qs if value is None else qs.filter(profile__in=found)
+        if value is None:
+            return qs
+        found = list(Profile.objects.filter(name=value).values_list("pk", flat=True))
+        return qs.filter(profile__in=found)
 
 
 class JobFilters(FilterSet):
-    tenant = TenantFilter()
-    cluster = ClusterFilter()
+    tenant = NamedFilter(Tenant, "tenant")
+    cluster = NamedFilter(Cluster, "cluster")
     state = ChoiceFilter(Job.State)
     name = TextFilter()
     array = IntegerFilter()
@@ -45,23 +47,23 @@ class JobFilters(FilterSet):
 
 
 class ArrayFilters(FilterSet):
-    tenant = TenantFilter()
+    tenant = NamedFilter(Tenant, "tenant")
     name = TextFilter()
 
 
 class ProfileFilters(FilterSet):
-    tenant = TenantFilter()
+    tenant = NamedFilter(Tenant, "tenant")
     name = TextFilter()
 
 
 class AttemptFilters(FilterSet):
-    tenant = TenantFilter()
-    cluster = ClusterFilter()
+    tenant = NamedFilter(Tenant, "tenant")
+    cluster = NamedFilter(Cluster, "cluster")
     job = IntegerFilter()
     state = ChoiceFilter(Attempt.State)
 
 
 class RoundFilters(FilterSet):
-    cluster = ClusterFilter()
+    cluster = NamedFilter(Cluster, "cluster")
     status = ChoiceFilter(Round.Status)
     policy = TextFilter()

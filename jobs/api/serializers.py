@@ -117,6 +117,8 @@ class EventOut(StrictSerializer):
     to_state = fields.Choice(Job.State.choices, read_only=True)
     reason = fields.Text(read_only=True)
     round_id = fields.Integer(read_only=True, allow_null=True, source="detail.round")
+    attempt = fields.Integer(read_only=True, allow_null=True, source="detail.attempt")
+    detail = fields.Text(read_only=True, allow_null=True, source="detail.detail")
 
 
 class ArrayOut(StrictSerializer):

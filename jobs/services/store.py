@@ -8,10 +8,11 @@ row says which. Ids are drawn before the insert: RETURNING alone could not say w
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
-from django.db import connection
 
+from jobs.prepared import fetch
 from jobs.specs import JobSpec
 from rest.json import encode
 from rest.pointers import pointer
@@ -35,6 +36,17 @@ class Stored:
     id: int
     tenant_id: int
     cluster_id: int
+    partition_id: int | None
+    profile_id: int | None
+    unmet_dependencies: int
+
+
+class _Found(NamedTuple):
+    """What the statement below returns; an id is missing where its name is unknown."""
+
+    id: int
+    tenant_id: int | None
+    cluster_id: int | None
     partition_id: int | None
     profile_id: int | None
 
@@ -102,10 +114,8 @@ SELECT id, tenant_id, cluster_id, partition_id, profile_id FROM draft ORDER BY i
 def store(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Conflict]:
     """Store the drafts whose names all exist; one result per draft, in their order."""
     items = encode([_item(index, draft) for index, draft in enumerate(drafts)])
-    with connection.cursor() as cursor:
-        cursor.execute(_STORE, {"items": items.decode(), "now": now})
-        rows = cursor.fetchall()
-    return [_result(draft, Stored(*row)) for draft, row in zip(drafts, rows, strict=True)]
+    rows = fetch(_STORE, {"items": items.decode(), "now": now})
+    return [_result(draft, _Found(*row)) for draft, row in zip(drafts, rows, strict=True)]
 
 
 def _item(index: int, draft: Draft) -> dict[str, object]:
@@ -122,17 +132,24 @@ def _item(index: int, draft: Draft) -> dict[str, object]:
     }
 
 
-def _result(draft: Draft, row: Stored) -> Stored | Conflict:
+def _result(draft: Draft, found: _Found) -> Stored | Conflict:
     spec = draft.spec
-    if row.tenant_id is None:
+    if found.tenant_id is None:
         return _unknown(draft, "tenant", "There is no such tenant.")
-    if row.cluster_id is None:
+    if found.cluster_id is None:
         return _unknown(draft, "cluster", "There is no such cluster.")
-    if spec.partition is not None and row.partition_id is None:
+    if spec.partition is not None and found.partition_id is None:
         return _unknown(draft, "partition", "The cluster has no such partition.")
-    if spec.profile is not None and row.profile_id is None:
+    if spec.profile is not None and found.profile_id is None:
         return _unknown(draft, "profile", "The tenant has no such profile.")
-    return row
+    return Stored(
+        found.id,
+        found.tenant_id,
+        found.cluster_id,
+        found.partition_id,
+        found.profile_id,
+        draft.unmet_dependencies,
+    )
 
 
 def _unknown(draft: Draft, field: str, detail: str) -> Conflict:

@@ -133,7 +133,7 @@ def _row(draft: Draft, stored: Stored, now: datetime) -> Job:
         cluster_id=stored.cluster_id,
         partition_id=stored.partition_id,
         profile_id=stored.profile_id,
-        unmet_dependencies=draft.unmet_dependencies,
+        unmet_dependencies=stored.unmet_dependencies,
         submitted_at=now,
         **values,
     )

@@ -102,6 +102,11 @@ def test_a_submit_takes_few_round_trips(member: Api) -> None:
     assert len(taken) == 5, [query["sql"][:60] for query in taken]
 
 
+@pytest.fixture
+def their_profile(world: World) -> Profile:
+    return Profile.objects.create(tenant=world.theirs, name="theirs")
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "code", "pointer"),
     [
@@ -149,10 +154,10 @@ def test_a_submit_takes_few_round_trips(member: Api) -> None:
         ({"state": "running"}, 400, "unknown_field", "/state"),
     ],
 )
+@pytest.mark.usefixtures("their_profile")
 def test_refused_with_a_pointer(
-    member: Api, world: World, fields: dict[str, Any], status: int, code: str, pointer: str
+    member: Api, fields: dict[str, Any], status: int, code: str, pointer: str
 ) -> None:
-    Profile.objects.create(tenant=world.theirs, name="theirs")
     answer = member.post(JOBS, {**SUBMIT, **fields})
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/problem+json"
