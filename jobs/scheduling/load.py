@@ -31,9 +31,11 @@ _NODE_STATES = np.array([-1, 0, 1, 2, 3, 3, 3, 3])
 
 
 def load_snapshot(cluster: Cluster, *, now: datetime, seed: int) -> Snapshot:
+    outermost = not connection.in_atomic_block
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        if outermost:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         return _load(cluster, now, seed)
 
 

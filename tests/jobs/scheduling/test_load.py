@@ -22,7 +22,7 @@ from tests.jobs.scheduling.world import (
     make_tenant,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_columns_of_nodes() -> None:

@@ -24,7 +24,7 @@ from tests.jobs.scheduling.world import (
     make_tenant,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_a_job_that_fits_is_placed() -> None:
