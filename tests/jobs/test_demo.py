@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusters.models import Gpu, JoinToken, Node
+from clusters.models import JoinToken
 from jobs.demo import seed
 from tenancy.authentication import login
 from tenancy.models import ApiToken
@@ -26,8 +26,7 @@ def test_seeding_twice_changes_nothing(tmp_path: Path) -> None:
     second = json.loads(path.read_text())
 
     assert second == {**first, "url": "http://localhost:9000"}
-    assert (Node.objects.count(), Gpu.objects.count()) == (4, 32)
-    assert (ApiToken.objects.count(), JoinToken.objects.count()) == (3, 1)
+    assert (ApiToken.objects.count(), JoinToken.objects.count()) == (3, 5)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -40,7 +39,11 @@ def test_tokens_of_the_file_are_alive(tmp_path: Path) -> None:
         name: login(hash_of(written[name]))
         for name in ("operator_token", "tenant_token", "other_tenant_token")
     }
-    assert [caller and caller.tenant_name for caller in callers.values()] == [None, "acme", "globex"]
+    assert [caller and caller.tenant_name for caller in callers.values()] == [
+        None,
+        "acme",
+        "globex",
+    ]
 
 
 def test_a_file_of_another_database_is_replaced(tmp_path: Path) -> None:
@@ -50,3 +53,17 @@ def test_a_file_of_another_database_is_replaced(tmp_path: Path) -> None:
     seed(path, url=URL, now=NOW)
 
     assert login(hash_of(json.loads(path.read_text())["operator_token"])) is not None
+
+
+def test_every_agent_of_the_demo_has_its_token_rack_and_devices(tmp_path: Path) -> None:
+    path = tmp_path / "demo.json"
+    seed(path, url=URL, now=NOW)
+
+    agents = json.loads(path.read_text())["agents"]
+
+    assert [agent["name"] for agent in agents] == ["node-1", "node-2", "node-3", "node-4"]
+    files = Path(__file__).parents[2] / "examples" / "nodes"
+    for agent in agents:
+        assert (files / f"{agent['devices']}.toml").is_file()
+        token = JoinToken.objects.get(hash=hash_of(agent["join_token"]))
+        assert token.rack is not None
