@@ -1,7 +1,5 @@
 """The OpenAPI document and its pages, open to all: a client is generated before it logs in."""
 
-from typing import ClassVar
-
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -10,7 +8,7 @@ from rest_framework.negotiation import DefaultContentNegotiation
 class SchemaView(SpectacularAPIView):
     authentication_classes = ()
     permission_classes = ()
-    renderer_classes: ClassVar = [OpenApiYamlRenderer, OpenApiJsonRenderer]
+    renderer_classes = [OpenApiYamlRenderer, OpenApiJsonRenderer]
     content_negotiation_class = DefaultContentNegotiation
 
 

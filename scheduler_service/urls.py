@@ -1,7 +1,7 @@
 """Every address of the service."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from scheduler_service.health import healthz, readyz
 from scheduler_service.metrics import metrics
@@ -12,7 +12,7 @@ handler403 = "rest.problems.handler403"
 handler404 = "rest.problems.handler404"
 handler500 = "rest.problems.handler500"
 
-api = [
+api: list[URLPattern | URLResolver] = [
     path("", include("tenancy.api.urls")),
     path("", include("clusters.api.urls")),
     path("", include("jobs.api.urls")),

@@ -134,9 +134,7 @@ class Job(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(state__in=("succeeded", "failed", "cancelled"), ended_at__isnull=False)
-                | Q(
-                    state__in=("queued", "placed", "running", "preempting"), ended_at__isnull=True
-                ),
+                | Q(state__in=("queued", "placed", "running", "preempting"), ended_at__isnull=True),
                 name="job_ended_when_terminal",
             ),
         )
@@ -182,9 +180,7 @@ class JobDependency(models.Model):
     job = models.ForeignKey(
         Job, models.CASCADE, related_name="depends_on", db_constraint=False, db_index=False
     )
-    on_job = models.ForeignKey(
-        Job, models.CASCADE, related_name="dependents", db_constraint=False
-    )
+    on_job = models.ForeignKey(Job, models.CASCADE, related_name="dependents", db_constraint=False)
     kind = models.TextField(choices=Kind, default=Kind.SUCCEEDED)
     met_at = models.DateTimeField(null=True)
 

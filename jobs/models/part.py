@@ -36,9 +36,7 @@ class Part(models.Model):
                 name="part_ended_when_over",
             ),
         )
-        indexes = (
-            models.Index(fields=["node"], name="part_live", condition=~Q(state="ended")),
-        )
+        indexes = (models.Index(fields=["node"], name="part_live", condition=~Q(state="ended")),)
 
     def __str__(self) -> str:
         return f"attempt {self.attempt_id} on node {self.node_id}"

@@ -7,7 +7,7 @@ row says which. Ids are drawn before the insert: RETURNING alone could not say w
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import msgspec
@@ -120,8 +120,11 @@ def store(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Conflict]:
 
 def _item(index: int, draft: Draft) -> dict[str, object]:
     min_gpus, max_gpus = draft.spec.gpu_range
+    deadline_at = draft.spec.deadline_at
     return {
         **msgspec.structs.asdict(draft.spec),
+        # Postgres reads offsets up to 15:59 only.
+        "deadline_at": deadline_at and deadline_at.astimezone(UTC),
         "index": index,
         "tenant": draft.tenant,
         "array_id": draft.array_id,

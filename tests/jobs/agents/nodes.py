@@ -64,6 +64,7 @@ def join_token(cluster: Cluster, now: datetime = NOW) -> str:
 @dataclass
 class Agent:
     node: Node
+    epoch: int = 0
     sequence: int = 0
     reports: dict[int, AttemptReport] = field(default_factory=dict)
 
@@ -83,10 +84,6 @@ class Agent:
             self.reports.pop(ref.attempt_id, None)
         return answer
 
-    @property
-    def epoch(self) -> int:
-        return self.__dict__.setdefault("_epoch", self.node.epoch)
-
     def running(self, attempt: Any, **fields: Any) -> None:
         self.reports[attempt.attempt_id] = AttemptReport(
             attempt.attempt_id, attempt.fence, State.RUNNING, **fields
@@ -105,7 +102,8 @@ def join(cluster: Cluster, name: str, *, gpus: int = 4, now: datetime = NOW) -> 
         inventory=inventory(name, gpus),
         join_token=join_token(cluster, now),
     )
-    return Agent(node_register(caller=None, register=register, now=now).node)
+    node = node_register(caller=None, register=register, now=now).node
+    return Agent(node, node.epoch)
 
 
 def node_caller(node: Node) -> Caller:
