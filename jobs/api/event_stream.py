@@ -6,6 +6,7 @@ a job's events are written under its row's lock.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, sleep
 
@@ -31,28 +32,31 @@ STREAMS_MAX = 2
 BATCH = 100
 
 
+@dataclass(frozen=True, eq=False)
+class Slot:
+    ends_s: float
+
+
 class Slots:
     """How many streams a process may have; one whose end nobody announced counts for its window."""
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._ends_s: list[float] = []
+        self._taken: set[Slot] = set()
         self._lock = Lock()
 
-    def take(self, now_s: float) -> float:
-        """A slot, named by when it ends at the latest."""
+    def take(self, now_s: float) -> Slot:
         with self._lock:
-            self._ends_s = [end_s for end_s in self._ends_s if end_s > now_s]
-            if len(self._ends_s) >= self.most:
+            self._taken = {slot for slot in self._taken if slot.ends_s > now_s}
+            if len(self._taken) >= self.most:
                 raise _too_many()
-            end_s = now_s + WINDOW_S
-            self._ends_s.append(end_s)
-            return end_s
+            slot = Slot(now_s + WINDOW_S)
+            self._taken.add(slot)
+            return slot
 
-    def free(self, end_s: float) -> None:
+    def free(self, slot: Slot) -> None:
         with self._lock:
-            if end_s in self._ends_s:
-                self._ends_s.remove(end_s)
+            self._taken.discard(slot)
 
 
 SLOTS = Slots(STREAMS_MAX)
@@ -81,7 +85,7 @@ class EventStream:
         pause: Callable[[float], None] = sleep,
     ) -> None:
         self._slots, self._clock, self._pause = slots, clock, pause
-        self._end_s = slots.take(clock())
+        self._slot = slots.take(clock())
         self._chunks = self._lines(caller, job_id, after)
 
     def __iter__(self) -> Iterator[bytes]:
@@ -91,12 +95,12 @@ class EventStream:
         return next(self._chunks)
 
     def close(self) -> None:
-        self._slots.free(self._end_s)
+        self._slots.free(self._slot)
 
     def _lines(self, caller: Caller, job_id: int, after: int) -> Iterator[bytes]:
         spoke_s = self._clock()
         yield b"retry: 1000\n\n"
-        while self._clock() < self._end_s:
+        while self._clock() < self._slot.ends_s:
             try:
                 events = news(caller, job_id, after)
             except DatabaseError:

@@ -151,7 +151,13 @@ ARRAYS = {
     "cancel": Example(response={"cancelled": 60, "stopping": 8}),
 }
 
-_POINT = {"gpu_type": "A100", "gpus": 4, "steps_per_s": 11.5, "watts_per_gpu": 320.0}
+_POINT = {
+    "gpu_type": "A100",
+    "gpus": 4,
+    "steps_per_s": 11.5,
+    "clock_mhz": None,
+    "watts_per_gpu": 320.0,
+}
 _PROFILE = {
     "id": 3,
     "name": "resnet-50/imagenet",

@@ -156,8 +156,8 @@ class PointOut(StrictSerializer):
     gpu_type = fields.Text(read_only=True)
     gpus = fields.Integer(read_only=True)
     steps_per_s = fields.Number(read_only=True)
-    clock_mhz = fields.Integer(read_only=True, required=False, allow_null=True)
-    watts_per_gpu = fields.Number(read_only=True, required=False, allow_null=True)
+    clock_mhz = fields.Integer(read_only=True, allow_null=True)
+    watts_per_gpu = fields.Number(read_only=True, allow_null=True)
 
 
 class ProfileOut(StrictSerializer):
