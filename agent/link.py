@@ -93,14 +93,14 @@ class Link:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UnavailableError(f"{type(error).__name__}: {error}") from error
         if not response.is_success:
-            raise _trouble(response.status_code, response.content, response.headers)
+            raise trouble(response.status_code, response.content, response.headers)
         try:
             return decode_answer(kind, response.content)
         except WireError as error:
             raise UnavailableError(f"an answer that cannot be read: {error}") from error
 
 
-def _trouble(status: int, body: bytes, headers: Mapping[str, str]) -> Exception:
+def trouble(status: int, body: bytes, headers: Mapping[str, str]) -> Exception:
     try:
         problem = decode_answer(Problem, body)
     except WireError:

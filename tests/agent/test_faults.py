@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from agent.book import double_holds
+from agent.clock import boot_id
 from agent.wire import DesiredAttempt, End, State
 from tests.agent.conftest import AgentProcess, Ground, attempt, gpu_uuid
 from tests.agent.service import Service, until
@@ -166,18 +167,27 @@ def test_a_lost_answer_to_the_joining_does_not_strand_the_node(
 def test_an_answer_that_comes_again_starts_nothing_again(
     agent: AgentProcess, service: Service
 ) -> None:
+    service.want(attempt("exit(5)"))
+    until(lambda: service.latest.get(7), "the attempt begun")
+    wanting = service.last_answer
+    until(lambda: events(agent, "forget"), "the attempt over and forgotten")
+    service.last_answer, service.fate.repeat_answers = wanting, 3
+    until(lambda: service.fate.repeat_answers == 0, "the old answer given three times more")
+    syncs = len(service.syncs)
+    until(lambda: len(service.syncs) > syncs + 1, "syncs going on")
+    assert len(events(agent, "hold")) == 1
+
+
+def test_an_end_is_told_until_it_is_acknowledged(agent: AgentProcess, service: Service) -> None:
     service.ack = False
     service.want(attempt("exit(5)"))
     until(lambda: 7 in service.ended, "the end")
     service.wanted[7] = attempt("exit(5)")
-    service.last_answer = b""
-    count = len(service.syncs)
-    until(lambda: len(service.syncs) > count + 2, "answers that still want it")
+    told = len(service.reports)
+    until(lambda: len(service.reports) > told + 2, "the end told again and again")
+    assert service.latest[7].exit_code == 5
     service.ack = True
     until(lambda: events(agent, "forget"), "the attempt forgotten")
-    service.wanted[7] = attempt("exit(5)")
-    count = len(service.syncs)
-    until(lambda: len(service.syncs) > count + 2, "answers that want it even now")
     assert len(events(agent, "hold")) == 1
 
 
@@ -209,15 +219,45 @@ def test_a_state_directory_has_one_agent(
 
 
 def test_a_killed_shim_takes_its_job_with_it(agent: AgentProcess, service: Service) -> None:
-    code = "import os, time\nos.fork()\ntime.sleep(600)"
-    service.want(attempt(code))
-    until(state_is(service, State.RUNNING), "the attempt running")
+    started(agent, service, attempt("import os, time\nos.fork()\ntime.sleep(600)"))
     until(lambda: len(agent.job_pids(7)) == 2, "the child of the job")
     pids = agent.job_pids(7)
+    agent.signal(signal.SIGSTOP)
     psutil.Process(agent.shim_pid(7)).kill()
+    until(lambda: not all(map(psutil.pid_exists, pids)), "the kernel ending what the shim started")
+    agent.signal(signal.SIGCONT)
     until(lambda: 7 in service.ended, "the end")
     assert (service.ended[7].end, service.ended[7].exit_code) == (End.SHIM_LOST, None)
-    until(lambda: not any(map(psutil.pid_exists, pids)), "every process of the job gone")
+    until(lambda: not any(map(psutil.pid_exists, pids)), "the agent ending the rest")
+
+
+def test_after_a_reboot_what_ran_is_told_lost(agent: AgentProcess, service: Service) -> None:
+    (pid,) = started(agent, service, attempt(clock_mhz=810))
+    agent.kill()
+    psutil.Process(agent.shim_pid(7)).kill()
+    psutil.Process(pid).wait()
+    journal = agent.state / "journal.jsonl"
+    journal.write_text(journal.read_text().replace(boot_id(), "an-earlier-boot"))
+    agent.start()
+    until(lambda: 7 in service.ended, "the end")
+    assert (service.ended[7].end, service.ended[7].exit_code) == (End.NODE_REBOOTED, None)
+    until(lambda: service.gpus[gpu_uuid(0)].clock_mhz is None, "the clock taken back")
+
+
+def test_an_attempt_promised_but_not_begun_is_begun_by_the_next_agent(
+    agent: AgentProcess, service: Service
+) -> None:
+    (pid,) = started(agent, service, attempt())
+    agent.kill()
+    shim, directory = agent.shim_pid(7), agent.run_dir(7)
+    psutil.Process(shim).kill()
+    psutil.Process(pid).wait()
+    assert directory is not None
+    (directory / "claim").unlink()
+    agent.start()
+    until(lambda: (directory / "claim").exists() and agent.shim_pid(7) != shim, "a new shim")
+    until(lambda: service.epoch == 2 and state_is(service, State.RUNNING)(), "it running")
+    assert len(events(agent, "hold")) == 1
 
 
 def test_told_to_terminate_the_agent_leaves_its_jobs_to_the_next(
