@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -98,6 +99,11 @@ class Ledger:
         ] = {}
         self._open_power_account()
         self._index()
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """The same numbers for the same snapshot."""
+        return np.random.default_rng(self.snapshot.seed)
 
     def _open_power_account(self) -> None:
         self.watts_left = math.inf

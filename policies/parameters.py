@@ -28,7 +28,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         PlacementName,
         Meta(
             description="pack: fullest node that fits. spread: emptiest node. consolidate: pack, "
-            "and gangs within a rack, then a switch. buddy: aligned power-of-two blocks."
+            "and gangs within a rack, then a switch. buddy: aligned power-of-two blocks. "
+            "random: any node that fits."
         ),
     ] = "pack"
     min_run_s: Annotated[
@@ -53,6 +54,13 @@ class QueueParameters(Parameters, frozen=True):
     ] = False
     preempt: Annotated[
         bool, Meta(description="Whether a job may stop running jobs that rank after it.")
+    ] = False
+    migration: Annotated[
+        bool,
+        Meta(
+            description="Whether running jobs are moved together when the first job that does not "
+            "fit would fit a node, were the free GPUs in one place."
+        ),
     ] = False
 
 

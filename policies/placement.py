@@ -1,4 +1,4 @@
-"""Where a job goes: pack, spread, consolidate or buddy, one node first and then over nodes."""
+"""Where a job goes: on one node if it can, else over nodes, by one of several strategies."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -9,7 +9,7 @@ from policies.snapshot import Span
 
 ALL_NODES = -1
 
-PlacementName = Literal["pack", "spread", "consolidate", "buddy"]
+PlacementName = Literal["pack", "spread", "consolidate", "buddy", "random"]
 
 
 def pack(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -40,11 +40,26 @@ def buddy(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
     return block or _whole_nodes(ledger, ask, indexes)
 
 
+def random(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
+    """The next node that fits from a random one on; else as pack. The floor to compare with."""
+    fitting = 0
+    for count in members(_counts(indexes) >> ask.gpus << ask.gpus):
+        fitting |= _bucket(indexes, count)
+    if fitting:
+        first = int(ledger.random.integers(fitting.bit_length()))
+        for part in (fitting >> first << first, fitting & ~(-1 << first)):
+            node = _first_fit(ledger, ask, part)
+            if node >= 0:
+                return [piece(ledger, ask, node, ask.gpus)]
+    return _over_nodes(ledger, ask, indexes, (ask.span,))
+
+
 PLACEMENTS: dict[PlacementName, Strategy] = {
     "pack": pack,
     "spread": spread,
     "consolidate": consolidate,
     "buddy": buddy,
+    "random": random,
 }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from policies.classic.backfill import Backfill
 from policies.classic.claimant import Claimant
 from policies.classic.claims import Claims
+from policies.classic.moving import Moves
 from policies.columns import F64, I64
 from policies.ledger import Ask, Hold, Ledger
 from policies.reach import Atlas, shapes_of
@@ -32,12 +33,15 @@ class Desk:
         strict: bool,
         claims: Claims | None,
         backfill: Backfill | None,
+        moves: Moves | None = None,
     ) -> None:
         snapshot = ledger.snapshot
         self.ledger = ledger
         self.strict = strict
         self.claims = claims
         self.backfill = backfill
+        self.moves = moves
+        self.moved_for: set[int] = set()
         self.rows: list[int] = queue.tolist()
         self.keys: list[float] = key[queue].tolist()
         self.tenants: list[int] = snapshot.jobs.tenant[queue].tolist()
@@ -74,7 +78,11 @@ class Desk:
             types = self.ledger.types_within_quota(tenant, ask)
             if not types or not self.has_energy[tenant]:
                 continue
-            if self._start_at_home(at, home, ask, types) or self._claim(at, home, ask, types):
+            if (
+                self._start_at_home(at, home, ask, types)
+                or (home not in stuck and self._move(at, home, ask, types))
+                or self._claim(at, home, ask, types)
+            ):
                 continue
             stuck.add(home)
             if self.backfill is None:
@@ -90,6 +98,19 @@ class Desk:
             hold = self.backfill.start(self.rows[at], home, ask, types)
         self.served.holds[at] = hold
         return hold is not None
+
+    def _move(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
+        """Only for the first job of a partition that does not fit, and once a round."""
+        if self.moves is None or home in self.moved_for:
+            return False
+        preempted = self.claims.preempted if self.claims else ()
+        stopped = frozenset(victim.row for victim, _ in preempted)
+        self.served.claimed[at] = self.moves.make_room(ask, self.tenants[at], types, stopped)
+        self.moved_for.add(home)
+        if self.claims is not None:
+            for row, _ in self.moves.made:
+                self.claims.victims.stop(row)
+        return self.served.claimed[at]
 
     def _claim(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
         if self.claims is None or (self.backfill is not None and self.backfill.promised(home)):

@@ -7,12 +7,13 @@ import numpy as np
 from policies.classic.backfill import Backfill
 from policies.classic.claims import Claims
 from policies.classic.desk import Desk, Served, waiting
+from policies.classic.moving import Moves
 from policies.classic.orderings import Ordering, ranked
 from policies.classic.victims import Victims, lost_s
 from policies.columns import F64, I64
-from policies.ledger import Hold, Ledger
+from policies.ledger import Hold, Ledger, RowPiece
 from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Piece, Plan, Preempt, Start
+from policies.plan import Move, Piece, Plan, Preempt, Start
 from policies.reach import Atlas
 from policies.snapshot import Blocked, JobState, Snapshot
 from policies.waiting import Left, explain
@@ -28,6 +29,7 @@ class Rules:
     max_preemptions: int
     strict: bool = False
     preempt: bool = False
+    migration: bool = False
     reservations: int = 0
     default_run_s: float = 0.0
 
@@ -55,6 +57,7 @@ class Classic:
         queued = jobs.state == JobState.QUEUED
         queue = ranked(snapshot, key, np.flatnonzero(queued & (jobs.blocked == Blocked.NO)))
         claims = self._claims(ledger, key, remaining_s)
+        moves = self._moves(ledger)
         atlas = Atlas(snapshot)
         served = Desk(
             ledger,
@@ -64,6 +67,7 @@ class Classic:
             strict=rules.strict,
             claims=claims,
             backfill=self._backfill(ledger),
+            moves=moves,
         ).serve()
         held_back = np.flatnonzero(queued & (jobs.blocked != Blocked.NO))
         waits, evidence = explain(ledger, atlas, _left(queue, served, held_back))
@@ -79,6 +83,9 @@ class Classic:
         return Plan(
             starts=starts,
             preempts=preempts,
+            moves=tuple(
+                _move(snapshot, row, piece) for row, piece in (moves.made if moves else ())
+            ),
             waits=waits,
             evidence=evidence,
             objective=float(sum(preempt.lost_gpu_s for preempt in preempts)),
@@ -100,6 +107,13 @@ class Classic:
         claims = Claims(ledger, victims, max_preemptions=rules.max_preemptions)
         return claims if claims.possible else None
 
+    def _moves(self, ledger: Ledger) -> Moves | None:
+        if not self.rules.migration:
+            return None
+        everyone = np.full(len(ledger.snapshot.jobs), np.inf)
+        min_run_s = self.rules.min_run_s
+        return Moves(ledger, Victims(ledger.snapshot, everyone, min_run_s=min_run_s, by_rank=True))
+
     def _backfill(self, ledger: Ledger) -> Backfill | None:
         rules = self.rules
         if not rules.reservations:
@@ -119,8 +133,15 @@ def _left(queue: I64, served: Served, held_back: I64) -> Left:
 
 
 def _start(snapshot: Snapshot, row: int, hold: Hold) -> Start:
-    node_id = snapshot.nodes.id
-    pieces = tuple(
-        Piece(int(node_id[node]), gpus, cpus, mem_mib) for node, gpus, cpus, mem_mib in hold.pieces
-    )
+    pieces = tuple(_piece(snapshot, piece) for piece in hold.pieces)
     return Start(int(snapshot.jobs.id[row]), pieces)
+
+
+def _move(snapshot: Snapshot, row: int, piece: RowPiece) -> Move:
+    jobs = snapshot.jobs
+    return Move(int(jobs.id[row]), (_piece(snapshot, piece),), int(jobs.clock_mhz[row]))
+
+
+def _piece(snapshot: Snapshot, piece: RowPiece) -> Piece:
+    node, gpus, cpus, mem_mib = piece
+    return Piece(int(snapshot.nodes.id[node]), gpus, cpus, mem_mib)
