@@ -10,7 +10,7 @@ import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
-from rest.problems import Problem, problem_from, response, too_large
+from rest.problems import Invalid, Problem, problem_from, response, too_large
 from rest.problems.shape import path_of
 
 REQUEST_ID = "X-Request-ID"
@@ -43,7 +43,7 @@ def _refuse_bad_address(request: HttpRequest) -> None:
     if "%" in query or not query.isascii():
         raw = unquote_to_bytes(query.encode("latin-1", "replace").replace(b"+", b" "))
         if b"\x00" in raw or not _is_utf8(raw):
-            raise Problem("The query is not UTF-8 or contains U+0000.", code="bad_query")
+            raise Invalid.at("?", "bad_query", "The query is not UTF-8 or contains U+0000.")
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -59,7 +59,8 @@ def _bound_body(request: HttpRequest) -> None:
     declared = request.META.get("CONTENT_LENGTH") or ""
     if declared:
         if not (declared.isascii() and declared.isdigit()):
-            raise Problem("Content-Length is not a number.", code="bad_content_length")
+            detail = "Content-Length is not a number."
+            raise Invalid.at("Content-Length", "bad_content_length", detail)
         if int(declared) > settings.MAX_BODY_BYTES:
             raise too_large()
     elif "HTTP_TRANSFER_ENCODING" in request.META:

@@ -73,11 +73,9 @@ def unexpected(error: Exception) -> Problem:
 
 
 def too_large() -> Problem:
-    return Problem(
-        "The body is larger than this service accepts; send it in smaller parts.",
-        code="body_too_large",
-        status=413,
-    )
+    code = "body_too_large"
+    detail = "The body is larger than this service accepts; send it in smaller parts."
+    return Problem(detail, code=code, status=413, errors=[Fault("", code, detail)])
 
 
 def _from_rest_framework(error: exceptions.APIException) -> Problem:

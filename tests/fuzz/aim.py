@@ -28,7 +28,7 @@ class Aim:
         }
         self.references["depends_on"] = lambda: [{"job": self._id("jobs")}]
 
-    def before_call(self, context: Any, case: Case, kwargs: dict[str, Any]) -> None:
+    def before_call(self, context: Any, case: Case[Any], kwargs: dict[str, Any]) -> None:
         if case.meta is None:
             return
         if not case.meta.is_negative_at(ParameterLocation.PATH):
@@ -42,12 +42,12 @@ class Aim:
         if isinstance(case.body, dict):
             case.body = self._aimed(case.body)
 
-    def after_call(self, context: Any, case: Case, response: Response) -> None:
+    def after_call(self, context: Any, case: Case[Any], response: Response) -> None:
         for location in response.headers.get("location", []):
             if made := _LOCATION.fullmatch(location):
                 self.ids.setdefault(made["collection"], []).append(int(made["id"]))
 
-    def _aim_path(self, case: Case) -> None:
+    def _aim_path(self, case: Case[Any]) -> None:
         for place in _PLACE.finditer(case.path):
             collection, name = place["collection"], place["name"]
             known = self.ids[collection]

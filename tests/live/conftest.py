@@ -14,7 +14,6 @@ from tests.live.server import Servers, api_server, seed
 from tests.live.world import World
 
 TEMPLATE = "fairwatt_seeded"
-Fingerprint = dict[str, object]
 # Thousands of requests would bury what a failed test has to say.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
@@ -61,6 +60,7 @@ def _live(seeded: Seeded, name: str, app: str) -> Iterator[Live]:
         api_server(servers, app=app) as url,
         httpx.Client(base_url=url, timeout=30, trust_env=False) as http,
     ):
+        database.changes()
         yield Live(url, seeded.world, database, http)
 
 
@@ -68,12 +68,6 @@ def _live(seeded: Seeded, name: str, app: str) -> Iterator[Live]:
 def live(seeded: Seeded) -> Iterator[Live]:
     """For requests that change nothing."""
     yield from _live(seeded, "live", "scheduler_service.wsgi:application")
-
-
-@pytest.fixture(scope="session")
-def untouched(live: Live) -> Fingerprint:
-    """What the database of `live` holds, now and for ever."""
-    return live.database.fingerprint()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ VOLATILE = ["last_used_at"]
 @dataclass(frozen=True)
 class Database:
     url: str
+    _seen: list[dict[str, object]] = field(default_factory=list, compare=False, repr=False)
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.url, autocommit=True, options="-c fairwatt.scope=all")
@@ -54,6 +55,12 @@ class Database:
         with self.connect() as connection:
             found = connection.execute(self._fingerprint).fetchall()
         return {str(name): rows for name, rows in found}
+
+    def changes(self) -> dict[str, object]:
+        """Tables that are not as they were at the last look."""
+        before, now = self._seen[-1] if self._seen else {}, self.fingerprint()
+        self._seen[:] = [now]
+        return {name: rows for name, rows in now.items() if rows != before.get(name)}
 
     @contextmanager
     def without_row_level_security(self, *tables: str) -> Iterator[None]:
