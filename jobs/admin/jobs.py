@@ -1,0 +1,120 @@
+"""Jobs and arrays in the admin."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from unfold.decorators import display
+
+from jobs import services
+from jobs.admin.base import STATE_COLOURS, ActingAdmin, ReadOnlyInline
+from jobs.models import Attempt, Job, JobArray, JobDependency, JobEvent
+from tenancy.admin import caller_of
+
+
+class AttemptInline(ReadOnlyInline):
+    model = Attempt
+    fields = ("number", "state", "reason", "gpus", "offered_at", "started_at", "ended_at")
+    ordering = ("-number",)
+    show_change_link = True
+
+
+class DependencyInline(ReadOnlyInline):
+    model = JobDependency
+    fk_name = "job"
+    fields = ("on_job", "kind", "met_at")
+    verbose_name_plural = "depends on"
+
+
+class EventInline(ReadOnlyInline):
+    model = JobEvent
+    fields = ("at", "from_state", "to_state", "reason", "detail")
+    ordering = ("-id",)
+
+
+@admin.register(Job)
+class JobAdmin(ActingAdmin):
+    """Without `env`, where tenants keep secrets."""
+
+    list_display = (
+        "id",
+        "name",
+        "tenant",
+        "cluster",
+        "shown_state",
+        "reason",
+        "gpus",
+        "priority",
+        "held",
+        "submitted_at",
+        "started_at",
+        "ended_at",
+    )
+    list_display_links = ("id", "name")
+    list_filter = ("state", "held", "cluster", "tenant", "span", "preemptible")
+    search_fields = ("=id", "name__startswith", "=array__id")
+    search_help_text = "Id, beginning of the name, or id of the array"
+    list_select_related = ("tenant", "cluster")
+    date_hierarchy = "submitted_at"
+    exclude = ("env",)
+    inlines = (AttemptInline, DependencyInline, EventInline)
+    actions = ("cancel", "hold", "release")
+
+    @display(description="state", ordering="state", label=STATE_COLOURS)  # type: ignore[untyped-decorator]
+    def shown_state(self, job: Job) -> str:
+        return job.state
+
+    @admin.display(description="GPUs", ordering="max_gpus")
+    def gpus(self, job: Job) -> str:
+        fixed = job.min_gpus == job.max_gpus
+        return str(job.max_gpus) if fixed else f"{job.min_gpus} to {job.max_gpus}"
+
+    @admin.action(description="Cancel", permissions=["act"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        caller, now = caller_of(request), timezone.now()
+        self.act(
+            request,
+            queryset,
+            "cancelled or asked to stop",
+            lambda job: services.job_cancel(caller=caller, job_id=job.pk, now=now),
+        )
+
+    @admin.action(description="Hold: keep from starting", permissions=["act"])
+    def hold(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        caller = caller_of(request)
+        self.act(
+            request,
+            queryset,
+            "held",
+            lambda job: services.job_hold(caller=caller, job_id=job.pk),
+        )
+
+    @admin.action(description="Release", permissions=["act"])
+    def release(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        caller = caller_of(request)
+        self.act(
+            request,
+            queryset,
+            "released",
+            lambda job: services.job_release(caller=caller, job_id=job.pk),
+        )
+
+
+@admin.register(JobArray)
+class JobArrayAdmin(ActingAdmin):
+    list_display = ("id", "name", "tenant", "size", "created_at")
+    list_display_links = ("id", "name")
+    list_filter = ("tenant",)
+    search_fields = ("=id", "name__startswith")
+    list_select_related = ("tenant",)
+    actions = ("cancel",)
+
+    @admin.action(description="Cancel all jobs that have not ended", permissions=["act"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[JobArray]) -> None:
+        caller, now = caller_of(request), timezone.now()
+        self.act(
+            request,
+            queryset,
+            "cancelled",
+            lambda array: services.array_cancel(caller=caller, array=array, now=now),
+        )

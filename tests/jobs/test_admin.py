@@ -1,0 +1,153 @@
+"""The Django admin of the work, as an operator uses it."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from jobs.models import Attempt, Job, JobArray, Profile, Round
+from jobs.scheduling.round import decide
+from tenancy.models import AuditRow
+from tests.api import Api
+from tests.jobs.conftest import SUBMIT, Submit, World
+from tests.jobs.scheduling.world import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def person(world: World) -> User:
+    return User.objects.create_superuser("root", password="x")
+
+
+@pytest.fixture
+def browser(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def act(browser: Client, model: str, action: str, *ids: int) -> str:
+    answer = browser.post(
+        f"/admin/jobs/{model}/",
+        {"action": action, "_selected_action": [str(i) for i in ids]},
+        follow=True,
+    )
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+@pytest.fixture
+def worked(submit: Submit, member: Api, world: World) -> Round:
+    """Something in every table."""
+    first = submit(name="first", env={"KEY": "s3cret-value"})
+    submit(name="second", gpus=8, depends_on=[{"job": first.pk}])
+    member.post("/api/v1/arrays/", {"name": "sweep", "size": 2, "job": SUBMIT})
+    member.post("/api/v1/profiles/", {"name": "resnet"})
+    entry = decide(world.cluster.pk, now=NOW)
+    assert entry is not None
+    return entry
+
+
+MODELS = ["job", "jobarray", "profile", "attempt", "jobevent", "round", "decision"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_lists_and_pages_open(browser: Client, worked: Round, model: str) -> None:
+    listing = browser.get(f"/admin/jobs/{model}/")
+    assert listing.status_code == 200
+    assert browser.get(f"/admin/jobs/{model}/?q=1").status_code == 200
+    links = [word for word in listing.content.decode().split('"') if f"/jobs/{model}/" in word]
+    page = next(link for link in links if link.rstrip("/").endswith("/change"))
+    shown = browser.get(page)
+    assert shown.status_code == 200
+    assert b"s3cret-value" not in listing.content + shown.content
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if name != "profile"])
+def test_history_is_only_read(browser: Client, worked: Round, model: str) -> None:
+    assert browser.get(f"/admin/jobs/{model}/add/").status_code == 403
+    before = Job.objects.count()
+    act(browser, model, "delete_selected", *Job.objects.values_list("pk", flat=True))
+    assert Job.objects.count() == before
+
+
+def test_rounds_show_milliseconds_but_no_blobs(browser: Client, worked: Round) -> None:
+    listing = browser.get("/admin/jobs/round/").content.decode()
+    assert f"{worked.plan_ms:.1f}" in listing
+    page = browser.get(f"/admin/jobs/round/{worked.pk}/change/").content.decode()
+    assert worked.snapshot_digest in page
+    assert "memory at 0x" not in page
+
+
+def test_jobs_are_cancelled_through_the_service(
+    browser: Client, person: User, submit: Submit
+) -> None:
+    one, two = submit(), submit()
+    assert "2 cancelled or asked to stop" in act(browser, "job", "cancel", one.pk, two.pk)
+    assert set(Job.objects.values_list("state", flat=True)) == {"cancelled"}
+    rows = AuditRow.objects.filter(action="job.cancel")
+    assert list(rows.values_list("user_id", "token_id").distinct()) == [(person.pk, None)]
+
+
+def test_one_that_refuses_does_not_stop_the_others(browser: Client, submit: Submit) -> None:
+    over, queued = submit(name="over"), submit(name="queued")
+    act(browser, "job", "cancel", over.pk)
+    text = act(browser, "job", "hold", over.pk, queued.pk)
+    assert "The job is cancelled" in text
+    assert "1 held" in text
+    queued.refresh_from_db()
+    assert queued.held
+    act(browser, "job", "release", queued.pk)
+    queued.refresh_from_db()
+    assert not queued.held
+
+
+def test_an_array_is_cancelled_whole(browser: Client, worked: Round) -> None:
+    array = JobArray.objects.get()
+    act(browser, "jobarray", "cancel", array.pk)
+    assert set(Job.objects.filter(array=array).values_list("state", flat=True)) == {"cancelled"}
+    live = Attempt.objects.exclude(state__in=("ended", "lost"))
+    assert not live.filter(job__array=array).exists()
+
+
+def test_who_may_only_look_cannot_act(world: World, submit: Submit) -> None:
+    job = submit()
+    looker = User.objects.create_user("looker", password="x", is_staff=True)
+    looker.user_permissions.add(Permission.objects.get(codename="view_job"))
+    client = Client()
+    client.force_login(looker)
+    act(client, "job", "cancel", job.pk)
+    job.refresh_from_db()
+    assert job.state == "queued"
+
+
+def save_profile(browser: Client, path: str, **fields: Any) -> Any:
+    return browser.post(f"/admin/jobs/profile/{path}/", fields, follow=True)
+
+
+def test_a_profile_is_made_changed_and_deleted(browser: Client, world: World) -> None:
+    point = {"gpu_type": "A100", "gpus": 2, "steps_per_s": 7.5}
+    save_profile(browser, "add", tenant=world.ours.pk, name="p", points=json.dumps([point]))
+    profile = Profile.objects.get()
+    assert (profile.tenant_id, profile.points) == (world.ours.pk, [point])
+
+    save_profile(browser, f"{profile.pk}/change", name="p", points="[]")
+    profile.refresh_from_db()
+    assert (profile.points, profile.version) == ([], 2)
+
+    save_profile(browser, f"{profile.pk}/delete", post="yes")
+    assert not Profile.objects.exists()
+    audited = AuditRow.objects.filter(action__startswith="profile.").order_by("pk")
+    assert [row.action for row in audited] == ["profile.create", "profile.update", "profile.delete"]
+
+
+def test_a_bad_profile_says_where(browser: Client, world: World) -> None:
+    point = {"gpu_type": "A100", "gpus": 0, "steps_per_s": 7.5}
+    answer = save_profile(
+        browser, "add", tenant=world.ours.pk, name="p", points=json.dumps([point])
+    )
+    assert "0/gpus: Expected" in answer.content.decode()
+    assert not Profile.objects.exists()
