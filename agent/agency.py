@@ -50,6 +50,12 @@ class Pace:
     hold_s: float
     sample_interval_s: float
 
+    @classmethod
+    def set_by(cls, answer: Registered | Desired) -> "Pace":
+        # Leases count from the sending: an answer held for longer could no longer be acted upon.
+        hold_s = min(answer.hold_s, answer.node_lease_s / 2, answer.run_lease_s / 4)
+        return cls(answer.next_sync_s, hold_s, answer.sample_interval_s)
+
 
 class Agency:
     def __init__(self, node: Node, link: Link) -> None:
@@ -139,7 +145,7 @@ class Agency:
     async def _conversing(self) -> None:
         registered = await self._register()
         self._epoch = registered.epoch
-        self._pace = Pace(registered.next_sync_s, registered.hold_s, registered.sample_interval_s)
+        self._pace = Pace.set_by(registered)
         # Several tries fit into a run lease, however the service answers or does not.
         longest_s = min(TIMEOUT_S, registered.run_lease_s / 4)
         self._link.timeout_s = longest_s
@@ -188,7 +194,7 @@ class Agency:
                 return  # news here make the held answer worthless: ask again with them
             answer.cancel()
             raise
-        self._pace = Pace(desired.next_sync_s, desired.hold_s, desired.sample_interval_s)
+        self._pace = Pace.set_by(desired)
         await self._by_hand(self._node.accept, desired, sent_s)
 
     async def _first_of(self, answer: asyncio.Task[Desired]) -> None:

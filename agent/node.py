@@ -47,6 +47,7 @@ class Node:
     clock: Clock
     logbook: Logbook = field(default_factory=Logbook)
     _sequence: int = 0
+    _revision: int = 0
     _told: Standing = ()
 
     def register(self, token: str | None) -> Register:
@@ -73,6 +74,7 @@ class Node:
             attempts=reports,
             gpus=self.supervisor.gpus(),
             samples_shed=self.sampler.shed,
+            revision=self._revision,
         )
 
     def accept(self, desired: Desired, sent_s: float) -> None:
@@ -80,6 +82,7 @@ class Node:
         if self.clock() < sent_s + desired.run_lease_s:
             self.supervisor.lease.renew(sent_s, desired.run_lease_s)
         self.supervisor.apply(desired, sent_s)
+        self._revision = desired.revision
 
     def tick(self) -> bool:
         """Whether something has happened that the service was not told."""

@@ -68,6 +68,7 @@ class Service:
     lock: threading.RLock = field(default_factory=threading.RLock)
     changed: threading.Condition = field(init=False)
     epoch: int = 0
+    revision: int = 1
     install_id: str | None = None
     wanted: dict[int, DesiredAttempt] = field(default_factory=dict)
     cancels: dict[int, Cancel] = field(default_factory=dict)
@@ -91,13 +92,13 @@ class Service:
     def want(self, attempt: DesiredAttempt) -> None:
         with self.changed:
             self.wanted[attempt.attempt_id] = attempt
-            self.changed.notify_all()
+            self._notify()
 
     def cancel(self, attempt_id: int, reason: str, grace_s: float | None = None) -> None:
         with self.changed:
             fence = self.wanted.pop(attempt_id).fence
             self.cancels[attempt_id] = Cancel(attempt_id, fence, reason, grace_s)
-            self.changed.notify_all()
+            self._notify()
 
     def give_up(self, attempt_id: int) -> None:
         """As after a lapsed lease: the fence this node has is stale."""
@@ -107,7 +108,11 @@ class Service:
     def adjust(self, attempt_id: int, **changes: Any) -> None:
         with self.changed:
             self.wanted[attempt_id] = replace(self.wanted[attempt_id], **changes)
-            self.changed.notify_all()
+            self._notify()
+
+    def _notify(self) -> None:
+        self.revision += 1
+        self.changed.notify_all()
 
     @property
     def gpus(self) -> dict[str, GpuStatus]:
@@ -176,7 +181,7 @@ class Service:
                 self.ended[report.attempt_id] = report
                 self.wanted.pop(report.attempt_id, None)
                 self.cancels.pop(report.attempt_id, None)
-        if message.wait_s:
+        if message.wait_s and message.revision == self.revision:
             self.changed.wait(message.wait_s)
         acks = [r.ref for r in message.attempts if r.state is State.ENDED] if self.ack else []
         self.last_answer = encode(self._desired(tuple(acks)))
@@ -191,6 +196,7 @@ class Service:
             cancels=tuple(self.cancels.values()),
             acks=acks,
             discard_checkpoints=self.discards,
+            revision=self.revision,
             hold_s=self.hold_s,
             sample_interval_s=self.sample_interval_s,
         )
