@@ -105,6 +105,19 @@ def test_partitions_have_queues_of_their_own() -> None:
     assert started(build("fifo-backfill", {}).plan(world.snapshot())) == [1002]
 
 
+def test_no_borrower_is_stopped_for_room_that_is_reserved() -> None:
+    jobs = [
+        running((0, 0b01), partition=0, preemptible=False, est_run_s=100.0),
+        running((0, 0b10), partition=1, est_run_s=100.0),
+        queued(2, partition=0, est_run_s=1000.0),
+        queued(1, partition=0, est_run_s=5000.0),
+    ]
+    world = World(nodes=[Node(gpus=2, partition=0)], jobs=jobs, partitions=[True, False])
+    plan = build("fifo-backfill", {"min_run_s": 0}).plan(world.snapshot())
+    assert until_s(plan, 1002) == 100.0
+    assert plan.preempts == ()
+
+
 @st.composite
 def one_node(draw: st.DrawFn) -> list[Job]:
     jobs = [

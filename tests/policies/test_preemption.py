@@ -103,6 +103,30 @@ def test_one_cheap_job_does_not_make_its_node_the_cheapest() -> None:
     assert sorted(stopped(plan_of(jobs, nodes=[Node(gpus=2)] * 2))) == [1002, 1003]
 
 
+def test_what_was_found_for_a_better_claimant_does_not_serve_a_lesser_one() -> None:
+    jobs = [
+        running((0, 0b01), since_s=1.0, priority=1),
+        running((0, 0b10), since_s=900.0, priority=1),
+        running((1, 0b01), since_s=50.0),
+        running((1, 0b10), since_s=50.0),
+        queued(2, priority=2, span=Span.NODE),
+        queued(2, priority=1, span=Span.NODE),
+    ]
+    # Node 0 promises to be cheapest and is looked at for the first; the second may stop nobody there.
+    plan = plan_of(jobs, nodes=[Node(gpus=2)] * 2)
+    assert sorted(stopped(plan)) == [1002, 1003]
+
+
+def test_a_gang_stops_nobody_for_room_wider_than_its_span() -> None:
+    jobs = [running((0, 0b11)), running((1, 0b11)), queued(4, priority=1)]
+    nodes = [Node(gpus=2, rack=0), Node(gpus=2, rack=1), Node(gpus=2, rack=0)]
+    jobs.append(running((2, 0b11), preemptible=False))
+    jobs[2].columns["span"] = Span.RACK
+    assert stopped(plan_of(jobs, nodes=nodes)) == []
+    jobs[2].columns["span"] = Span.ANY
+    assert sorted(stopped(plan_of(jobs, nodes=nodes))) == [1000, 1001]
+
+
 def test_the_cheapest_gpus_are_passed_over_where_cpus_do_not_suffice() -> None:
     jobs = [
         running((0, 0b1), since_s=1.0),
