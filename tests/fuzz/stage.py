@@ -18,7 +18,6 @@ from tests.live.world import World
 class Stage:
     url: str
     world: World
-    log: Path
 
 
 @contextmanager
@@ -34,4 +33,4 @@ def stage() -> Iterator[Stage]:
             world = seed(Database(database.url))
             servers = Servers(database.url, queue.url, directory)
             with api_server(servers) as url:
-                yield Stage(url, world, servers.log)
+                yield Stage(url, world)
