@@ -112,7 +112,7 @@ def test_what_was_found_for_a_better_claimant_does_not_serve_a_lesser_one() -> N
         queued(2, priority=2, span=Span.NODE),
         queued(2, priority=1, span=Span.NODE),
     ]
-    # Node 0 promises to be cheapest and is looked at for the first; the second may stop nobody there.
+    # Node 0 promises to be cheapest and is looked at for the first; the second may not use it.
     plan = plan_of(jobs, nodes=[Node(gpus=2)] * 2)
     assert sorted(stopped(plan)) == [1002, 1003]
 
