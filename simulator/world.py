@@ -63,8 +63,9 @@ class World:
             Event.NODE_DOWN: self._node_down,
         }
         for at_s, node, up_s in setting.outages:
-            self._schedule(at_s, Event.NODE_DOWN, node)
-            self._schedule(up_s, Event.NODE_UP, node)
+            if up_s > self.now_s:
+                self._schedule(max(at_s, self.now_s), Event.NODE_DOWN, node)
+                self._schedule(up_s, Event.NODE_UP, node)
 
     @property
     def running(self) -> int:
@@ -239,6 +240,7 @@ class World:
             raise BrokenPlanError(f"job {row} is moved but is not running")
         saves = self.costs.saves_on_stop
         self._interrupt(row, end, saves=saves)
+        self.jobs.started_s[row] = self.now_s
         pause_s = self.costs.restart_s + (self.costs.checkpoint_s if saves else 0.0)
         self._run(row, pieces, clock_mhz, pause_s)
 
