@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from agent.devices.emulated import NAMESPACE
+from agent.procs import start_ticks
 from agent.wire import DesiredAttempt
 from tests.agent.service import JOIN_TOKEN, Listener, Service
 
@@ -40,6 +41,11 @@ FOREVER = "import time; time.sleep(600)"
 
 def gpu_uuid(index: int, node: str = NODE) -> str:
     return f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}"
+
+
+def alive(pid: int) -> bool:
+    """A zombie waits for its parent, which may take its time; it runs no more."""
+    return start_ticks(pid) is not None
 
 
 class AgentProcess:

@@ -13,7 +13,7 @@ import pytest
 from agent.book import double_holds
 from agent.clock import boot_id
 from agent.wire import DesiredAttempt, End, State
-from tests.agent.conftest import AgentProcess, Ground, attempt, gpu_uuid
+from tests.agent.conftest import AgentProcess, Ground, alive, attempt, gpu_uuid
 from tests.agent.service import Service, until
 
 
@@ -70,7 +70,7 @@ def test_an_exit_code_is_kept_while_no_agent_is_there(
     gate.touch()
     kept = directory / "exit.json"
     until(kept.exists, "the exit code kept by the shim")
-    assert not psutil.pid_exists(pid)
+    assert not alive(pid)
     agent.start()
     until(lambda: 7 in service.ended, "the end told by the new agent")
     report = service.ended[7]
@@ -85,7 +85,7 @@ def test_a_stopped_agents_job_dies_before_the_lease_does(
     (pid,) = started(agent, service, attempt(clock_mhz=810))
     agent.signal(signal.SIGSTOP)
     # The shim alone watches the lease now; the service would free the GPU 2 s after a sync.
-    until(lambda: not psutil.pid_exists(pid), "the job killed while its agent is stopped")
+    until(lambda: not alive(pid), "the job killed while its agent is stopped")
     service.give_up(7)
     syncs = len(service.syncs)
     agent.signal(signal.SIGCONT)
@@ -101,10 +101,10 @@ def test_a_stale_fence_kills_that_job_and_no_other(agent: AgentProcess, service:
     (given_up,) = started(agent, service, attempt(grace_s=600.0))
     (kept,) = started(agent, service, attempt(attempt_id=8, fence=71, gpu_uuids=(gpu_uuid(1),)))
     service.give_up(7)
-    until(lambda: not psutil.pid_exists(given_up), "the given up job killed without grace")
+    until(lambda: not alive(given_up), "the given up job killed without grace")
     syncs = len(service.syncs)
     until(lambda: len(service.syncs) > syncs + 1, "syncs going on")
-    assert psutil.pid_exists(kept)
+    assert alive(kept)
     assert service.latest[8].state is State.RUNNING
 
 
@@ -117,10 +117,10 @@ def test_while_the_service_is_down_nothing_is_lost_or_restarted(
     (lasting,) = started(agent, service, attempt(attempt_id=8, fence=71, gpu_uuids=(gpu_uuid(1),)))
     service.fate.down = True
     gate.touch()
-    until(lambda: not psutil.pid_exists(ending), "a job's end while the service is down")
+    until(lambda: not alive(ending), "a job's end while the service is down")
     before = len(service.samples)
     until(lambda: "again in" in agent.said(), "the agent trying again")
-    assert psutil.pid_exists(lasting)
+    assert alive(lasting)
     service.fate.down = False
     until(lambda: 7 in service.ended, "the end told once the service is back")
     assert service.ended[7].exit_code == 0
@@ -136,7 +136,7 @@ def test_without_the_service_the_run_lease_rules(agent: AgentProcess, service: S
     service.run_lease_s = 2.0
     (pid,) = started(agent, service, attempt())
     service.fate.down = True
-    until(lambda: not psutil.pid_exists(pid), "the job ended for want of a lease")
+    until(lambda: not alive(pid), "the job ended for want of a lease")
     service.fate.down = False
     until(lambda: 7 in service.ended, "the end told")
     assert service.ended[7].end is End.LEASE_LOST
@@ -151,7 +151,7 @@ def test_a_lost_answer_is_asked_for_again(agent: AgentProcess, service: Service)
     until(lambda: 7 in service.ended, "the end, told again until acknowledged")
     until(lambda: events(agent, "ack"), "the acknowledgement")
     assert len(events(agent, "hold")) == len(events(agent, "release")) == 1
-    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert not any(alive(pid) for pid in pids)
 
 
 def test_a_lost_answer_to_the_joining_does_not_strand_the_node(
@@ -201,7 +201,7 @@ def test_of_two_agents_with_one_identity_the_older_is_fenced(
     newer = ground.agent("copy").start()
     assert agent.wait() == 3
     assert "another agent has registered as node node-1" in agent.said()
-    assert not psutil.pid_exists(pid)
+    assert not alive(pid)
     assert events(agent, "control")[-1]["clock_mhz"] is None
     syncs = len(service.syncs)
     until(lambda: len(service.syncs) > syncs + 1, "the newer one at work")
@@ -224,18 +224,18 @@ def test_a_killed_shim_takes_its_job_with_it(agent: AgentProcess, service: Servi
     pids = agent.job_pids(7)
     agent.signal(signal.SIGSTOP)
     psutil.Process(agent.shim_pid(7)).kill()
-    until(lambda: not all(map(psutil.pid_exists, pids)), "the kernel ending what the shim started")
+    until(lambda: not all(map(alive, pids)), "the kernel ending what the shim started")
     agent.signal(signal.SIGCONT)
     until(lambda: 7 in service.ended, "the end")
     assert (service.ended[7].end, service.ended[7].exit_code) == (End.SHIM_LOST, None)
-    until(lambda: not any(map(psutil.pid_exists, pids)), "the agent ending the rest")
+    until(lambda: not any(map(alive, pids)), "the agent ending the rest")
 
 
 def test_after_a_reboot_what_ran_is_told_lost(agent: AgentProcess, service: Service) -> None:
     (pid,) = started(agent, service, attempt(clock_mhz=810))
     agent.kill()
     psutil.Process(agent.shim_pid(7)).kill()
-    psutil.Process(pid).wait()
+    until(lambda: not alive(pid), "the job gone with its shim")
     journal = agent.state / "journal.jsonl"
     journal.write_text(journal.read_text().replace(boot_id(), "an-earlier-boot"))
     agent.start()
@@ -251,7 +251,7 @@ def test_an_attempt_promised_but_not_begun_is_begun_by_the_next_agent(
     agent.kill()
     shim, directory = agent.shim_pid(7), agent.run_dir(7)
     psutil.Process(shim).kill()
-    psutil.Process(pid).wait()
+    until(lambda: not alive(pid), "the job gone with its shim")
     assert directory is not None
     (directory / "claim").unlink()
     agent.start()
@@ -266,7 +266,7 @@ def test_told_to_terminate_the_agent_leaves_its_jobs_to_the_next(
     pids = started(agent, service, attempt())
     agent.signal(signal.SIGTERM)
     assert agent.wait() == 0
-    assert all(map(psutil.pid_exists, pids))
+    assert all(map(alive, pids))
     agent.start()
     until(lambda: service.epoch == 2 and agent.job_pids(7) == pids, "the jobs taken up")
 
@@ -277,7 +277,7 @@ def test_interrupted_the_agent_stops_its_jobs_and_says_so(
     pids = started(agent, service, attempt())
     agent.signal(signal.SIGINT)
     assert agent.wait() == 0
-    assert not any(map(psutil.pid_exists, pids))
+    assert not any(map(alive, pids))
     assert service.ended[7].end is End.STOPPED
 
 
@@ -309,7 +309,7 @@ def test_a_node_clock_that_is_an_hour_off_has_no_effect(ground: Ground, service:
     (pid,) = started(agent, service, attempt(attempt_id=8, fence=71))
     syncs = len(service.syncs)
     until(lambda: len(service.syncs) > syncs + 5, "more syncs")
-    assert psutil.pid_exists(pid)
+    assert alive(pid)
 
 
 def test_a_flood_of_progress_and_logs_is_borne(agent: AgentProcess, service: Service) -> None:

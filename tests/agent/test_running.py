@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from agent.wire import AttemptReport, End, Gang, State, Stream
@@ -16,6 +15,7 @@ from tests.agent.conftest import (
     ROOT,
     AgentProcess,
     Ground,
+    alive,
     attempt,
     gpu_uuid,
     ground_at,
@@ -197,7 +197,7 @@ def test_nothing_outlives_its_attempt(agent: AgentProcess, service: Service) -> 
     service.want(attempt(code, attempt_id=12))
     ended(service, 12)
     escaped = int(printed(service, 12))
-    assert not psutil.pid_exists(escaped)
+    assert not alive(escaped)
 
 
 def test_the_next_attempt_resumes_where_the_preempted_one_stopped(

@@ -3,11 +3,10 @@
 import os
 import shutil
 
-import psutil
 import pytest
 
 from agent.wire import End, Stream
-from tests.agent.conftest import AgentProcess, Ground, attempt
+from tests.agent.conftest import AgentProcess, Ground, alive, attempt
 from tests.agent.service import Service, until
 
 
@@ -62,4 +61,4 @@ def test_a_sandboxed_job_gets_its_grace_and_nothing_of_it_stays(
     until(lambda: 7 in service.ended, "the end")
     assert (service.ended[7].end, service.ended[7].exit_code) == (End.STOPPED, 7)
     until(lambda: service.text(7) == "ready\nsaved\n", "its last words")
-    assert not any(map(psutil.pid_exists, pids))
+    assert not any(map(alive, pids))
