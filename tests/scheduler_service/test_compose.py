@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agent.cli import _parse
 from tests.scheduler_service.environment_names import ROOT, names_read
 
 OURS = ("migrate", "api", "worker", "beat")
@@ -14,7 +15,20 @@ SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
 
 
 def test_it_has_the_production_shape() -> None:
-    assert set(SERVICES) == {"postgres", "valkey", *OURS}
+    always = {name for name, service in SERVICES.items() if "profiles" not in service}
+    assert always == {"postgres", "valkey", *OURS}
+
+
+def test_the_demo_agent_is_asked_for_by_its_profile_and_parses_its_command() -> None:
+    agent = SERVICES["agent"]
+    assert agent["profiles"] == ["demo"]
+    assert list(agent["environment"]) == ["FAIRWATT_JOIN_TOKEN"]
+    assert "FAIRWATT_JOIN_TOKEN" in (ROOT / "agent" / "cli.py").read_text()
+    python, dash_m, module, *arguments = agent["command"]
+    assert (python, dash_m, module) == ("python", "-m", "agent")
+    given = [re.sub(r"\$\{PUBLIC_HOST[^}]*\}", "fairwatt.example", text) for text in arguments]
+    options, _ = _parse(given)
+    assert (ROOT / options.devices.removeprefix("emulated:")).is_file()
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -32,7 +46,12 @@ def test_every_part_runs_with_production_settings(name: str) -> None:
 def test_no_secret_has_a_default() -> None:
     for name in ("SECRET_KEY", "PUBLIC_HOST", "POSTGRES_PASSWORD", "ROLE_PASSWORD"):
         assert re.search(rf"\$\{{{name}:\?", TEXT)
-    assert set(re.findall(r"\$\{(\w+):-", TEXT)) == {"LOG_LEVEL", "PUBLISH"}
+    assert set(re.findall(r"\$\{(\w+):-", TEXT)) == {
+        "LOG_LEVEL",
+        "PUBLISH",
+        # Needed once: afterwards the agent has a token of its own in its volume.
+        "FAIRWATT_JOIN_TOKEN",
+    }
     assert not re.findall(r"\$\{\w+\}", TEXT)
 
 
