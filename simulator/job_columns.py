@@ -31,6 +31,7 @@ class JobColumns:
     attained_gpu_s: F64
     restart_cost_s: F64
     started_s: F64
+    checkpoint_s: F64
     done: F64
     rate: F64
     since_s: F64
@@ -47,6 +48,7 @@ class JobColumns:
         count = len(jobs)
         self.work = jobs.work
         self.costs = costs
+        self._origin_s = origin_s
         self.id: I64 = np.arange(count)
         self.state: U8 = np.full(count, JobState.QUEUED, np.uint8)
         self.live: Bool = np.zeros(count, np.bool_)
@@ -129,7 +131,9 @@ class JobColumns:
         else:
             every_s = self.costs.checkpoint_every_s
             whole_s = np.floor(progress_s / every_s) * every_s if np.isfinite(every_s) else 0.0
-            np.copyto(out, resumes_s + whole_s, where=running)
+            # What runs since before the world began was last safe when it says so itself.
+            ours = running & ((resumes_s > self._origin_s) | np.isnan(out))
+            np.copyto(out, resumes_s + whole_s, where=ours)
 
     def done_at(self, row: int, now_s: float) -> float:
         """True work done by a job, running or not."""

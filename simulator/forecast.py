@@ -1,0 +1,160 @@
+"""When every queued job starts and finishes, and what it draws, if the queue runs on as it is."""
+
+# ruff: noqa: RUF009  # column() is dataclasses.field() in other words
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from policies.columns import F64, I64, Table, column
+from policies.models.curve import Curve
+from policies.policy import Policy
+from policies.snapshot import JobState, Snapshot
+from simulator.engine import Engine, Pace
+from simulator.live import Guess, Live, engine_from
+from simulator.log import End
+
+# The interval spans the middle 80 % of the runs with other run times.
+LOW, HIGH = 0.1, 0.9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forecast(Table):
+    """One row per queued job that takes part; nan is not within what was simulated.
+
+    Joules and money are of the GPUs that the job holds, their idle watts included, and of its share
+    of the host's span from idle to peak, times PUE.
+    """
+
+    job: I64 = column(np.int64)
+    start_s: F64 = column(np.float64)
+    start_low_s: F64 = column(np.float64)
+    start_high_s: F64 = column(np.float64)
+    finish_s: F64 = column(np.float64)
+    finish_low_s: F64 = column(np.float64)
+    finish_high_s: F64 = column(np.float64)
+    energy_j: F64 = column(np.float64)
+    cost: F64 = column(np.float64)
+
+
+class _OutOfTime(Exception):
+    pass
+
+
+def foresee(
+    snapshot: Snapshot,
+    policy: Policy,
+    pace: Pace,
+    guess: Guess,
+    *,
+    members: int = 8,
+    price: Curve | None = None,
+    left_out: Collection[int] = (),
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Forecast:
+    """Run the snapshot forward, once as estimated and `members` times with other run times.
+
+    When time is up, what was simulated until then is the answer; whole members are left out.
+    """
+
+    def live(seed: int | None) -> Live:
+        member = replace(guess, seed=seed)
+        return engine_from(snapshot, policy, pace, member, price=price, left_out=left_out)
+
+    expected = live(None)
+    _run(expected.engine, out_of_time)
+    start_s, finish_s = _start_and_finish(expected.engine)
+    energy_j, cost = _spent(expected.engine, price)
+    others: list[tuple[F64, F64]] = []
+    for seed in range(members):
+        engine = live(seed).engine
+        if out_of_time() or not _run(engine, out_of_time):
+            break
+        others.append(_start_and_finish(engine))
+    start_low_s, start_high_s = _bounds(start_s, [start for start, _ in others])
+    finish_low_s, finish_high_s = _bounds(finish_s, [finish for _, finish in others])
+    queued = _queued(snapshot, expected.job_ids)
+    columns = {
+        "job": expected.job_ids,
+        "start_s": start_s,
+        "start_low_s": start_low_s,
+        "start_high_s": start_high_s,
+        "finish_s": finish_s,
+        "finish_low_s": finish_low_s,
+        "finish_high_s": finish_high_s,
+        "energy_j": energy_j,
+        "cost": cost,
+    }
+    return Forecast.of(**{name: values[queued] for name, values in columns.items()})
+
+
+def _run(engine: Engine, out_of_time: Callable[[], bool]) -> bool:
+    """Whether it came to its end."""
+
+    def look(now_s: float, finished: int) -> None:
+        if out_of_time():
+            raise _OutOfTime
+
+    try:
+        engine.run(look)
+    except _OutOfTime:
+        engine.world.close()
+        return False
+    return True
+
+
+def _start_and_finish(engine: Engine) -> tuple[F64, F64]:
+    """Of jobs that still ran when the simulation ended, the finish is foreseen all the same."""
+    world, stretches = engine.world, engine.world.log.table()
+    finish_s = world.finished_s.copy()
+    running = stretches.end == End.OPEN
+    rows = stretches.job[running]
+    left = world.jobs.work[rows] - world.jobs.done[rows]
+    finish_s[rows] = (stretches.from_s + stretches.idle_s)[running] + left / stretches.rate[running]
+    return world.first_start_s, finish_s
+
+
+def _spent(engine: Engine, price: Curve | None) -> tuple[F64, F64]:
+    """Joules and money per job; nan for jobs that did not finish, and where no price is known."""
+    setting, log = engine.setting, engine.world.log
+    stretches, types = log.table(), setting.machines.gpu_types
+    nodes = np.array([pieces[0][0] for pieces in log.pieces], np.int64)
+    idle_w = types.idle_w[setting.machines.nodes.gpu_type[nodes]] * stretches.gpus
+    watts = (stretches.watts + idle_w) * setting.pue
+    joules = watts * (stretches.to_s - stretches.from_s)
+    money = (
+        np.full(len(watts), np.nan)
+        if price is None
+        else price.cost(watts, stretches.from_s, stretches.to_s)
+    )
+    unfinished = np.isnan(engine.world.finished_s)
+
+    def per_job(amount: F64) -> F64:
+        total = np.bincount(stretches.job, amount, minlength=len(setting.jobs))
+        return np.where(unfinished, np.nan, total)
+
+    return per_job(joules), per_job(money)
+
+
+def _bounds(expected_s: F64, others_s: list[F64]) -> tuple[F64, F64]:
+    """The middle of the members, and the expected time itself; nan is later than all."""
+    if not others_s:
+        return np.full(len(expected_s), np.nan), np.full(len(expected_s), np.nan)
+    every = np.stack(others_s)
+    every = np.where(np.isnan(every), np.inf, every)
+    low_s = np.quantile(every, LOW, axis=0, method="lower")
+    high_s = np.quantile(every, HIGH, axis=0, method="higher")
+    low_s = np.fmin(low_s, expected_s)
+    high_s = np.where(np.isnan(expected_s), np.inf, np.fmax(high_s, expected_s))
+    return _finite(low_s), _finite(high_s)
+
+
+def _finite(times_s: F64) -> F64:
+    return np.where(np.isfinite(times_s), times_s, np.nan)
+
+
+def _queued(snapshot: Snapshot, job_ids: I64) -> I64:
+    jobs = snapshot.jobs
+    waiting = jobs.id[jobs.state == JobState.QUEUED]
+    return np.flatnonzero(np.isin(job_ids, waiting))
