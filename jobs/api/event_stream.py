@@ -26,7 +26,9 @@ from tenancy.callers import Caller
 CONTENT_TYPE = "text/event-stream"
 WINDOW_S = 25.0
 POLL_S = 0.5
-HEARTBEAT_S = 10.0
+# A server notices that a client has left when it writes to it, so this is also how long a stream
+# that nobody reads may keep its place.
+HEARTBEAT_S = 5.0
 # Half of a worker's threads: the other half always answers.
 STREAMS_MAX = 2
 BATCH = 100

@@ -67,12 +67,12 @@ class JobEventViewSet(ListMixin):
         return selectors.job_events(self.caller, self._job().pk)
 
     def list(self, request: Request, **kwargs: Any) -> HttpResponse:
+        after = _last_event_id(request)
         if isinstance(request.accepted_renderer, StreamRenderer):
-            return self._stream(request)  # type: ignore[return-value]
+            return self._stream(after)  # type: ignore[return-value]
         return super().list(request, **kwargs)
 
-    def _stream(self, request: Request) -> HttpResponseBase:
-        after = _last_event_id(request)
+    def _stream(self, after: int) -> HttpResponseBase:
         job = self._job()
         if job.state in TERMINAL and not news(self.caller, job.pk, after):
             return HttpResponse(status=204)

@@ -14,7 +14,9 @@ from tests.api import Api
 from tests.jobs.conftest import SUBMIT, Submit, World
 from tests.jobs.scheduling.world import NOW
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+# Rounds and nudges happen outside the transaction that a plain test would be.
+committing = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
@@ -54,6 +56,7 @@ def worked(submit: Submit, member: Api, world: World) -> Round:
 MODELS = ["job", "jobarray", "profile", "attempt", "jobevent", "round", "decision"]
 
 
+@committing
 @pytest.mark.parametrize("model", MODELS)
 def test_lists_and_pages_open(browser: Client, worked: Round, model: str) -> None:
     listing = browser.get(f"/admin/jobs/{model}/")
@@ -66,6 +69,7 @@ def test_lists_and_pages_open(browser: Client, worked: Round, model: str) -> Non
     assert b"s3cret-value" not in listing.content + shown.content
 
 
+@committing
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "profile"])
 def test_history_is_only_read(browser: Client, worked: Round, model: str) -> None:
     assert browser.get(f"/admin/jobs/{model}/add/").status_code == 403
@@ -74,6 +78,7 @@ def test_history_is_only_read(browser: Client, worked: Round, model: str) -> Non
     assert Job.objects.count() == before
 
 
+@committing
 def test_rounds_show_milliseconds_but_no_blobs(browser: Client, worked: Round) -> None:
     listing = browser.get("/admin/jobs/round/").content.decode()
     assert f"{worked.plan_ms:.1f}" in listing
@@ -105,6 +110,7 @@ def test_one_that_refuses_does_not_stop_the_others(browser: Client, submit: Subm
     assert not queued.held
 
 
+@committing
 def test_an_array_is_cancelled_whole(browser: Client, worked: Round) -> None:
     array = JobArray.objects.get()
     act(browser, "jobarray", "cancel", array.pk)

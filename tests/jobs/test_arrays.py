@@ -9,7 +9,9 @@ from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
 from tests.jobs.scheduling.world import NOW
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+# Rounds and nudges happen outside the transaction that a plain test would be.
+committing = pytest.mark.django_db(transaction=True)
 ARRAYS = "/api/v1/arrays/"
 
 
@@ -21,6 +23,7 @@ def make(api: Api, size: int = 3, **fields: object) -> int:
     return made
 
 
+@committing
 def test_an_array_is_many_jobs_with_indexes(member: Api, world: World) -> None:
     array = make(member, size=4, gpus=2)
     jobs = Job.objects.filter(array=array).order_by("pk")
@@ -63,6 +66,7 @@ def test_operators_say_for_whom(operator: Api) -> None:
     assert JobArray.objects.get().tenant.name == "theirs"
 
 
+@committing
 def test_cancelling_reaches_every_state(member: Api, submit: Submit, world: World) -> None:
     bystander = submit(held=True)
     array = make(member, size=4, gpus=4)

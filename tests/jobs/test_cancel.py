@@ -13,7 +13,9 @@ from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
 from tests.jobs.scheduling.world import NOW
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+# Rounds and nudges happen outside the transaction that a plain test would be.
+committing = pytest.mark.django_db(transaction=True)
 
 
 def cancel(api: Api, job: Job) -> dict[str, str]:
@@ -40,6 +42,7 @@ def fetched(job: Job) -> Attempt:
     return Attempt.objects.get(job=job)
 
 
+@committing
 def test_a_queued_job_is_over_at_once(member: Api, submit: Submit, world: World) -> None:
     job = submit()
     world.nudged.clear()
@@ -53,6 +56,7 @@ def test_a_queued_job_is_over_at_once(member: Api, submit: Submit, world: World)
     assert world.nudged == [world.cluster.pk]
 
 
+@committing
 def test_an_unfetched_offer_gives_everything_back(member: Api, placed: Job, world: World) -> None:
     assert cancel(member, placed)["state"] == "cancelled"
     attempt = Attempt.objects.get(job=placed)
@@ -64,6 +68,7 @@ def test_an_unfetched_offer_gives_everything_back(member: Api, placed: Job, worl
         assert (node.cpus_used, node.memory_used_mib) == (0, 0)
 
 
+@committing
 def test_what_an_agent_runs_is_asked_to_stop(member: Api, placed: Job, world: World) -> None:
     fetched(placed)
     shown = cancel(member, placed)
@@ -79,6 +84,7 @@ def test_what_an_agent_runs_is_asked_to_stop(member: Api, placed: Job, world: Wo
     assert moved == [placed.pk]
 
 
+@committing
 def test_the_request_survives_a_preemption(member: Api, placed: Job) -> None:
     """The mark is on the attempt, where preempting the job does not overwrite it."""
     fetched(placed)
@@ -95,6 +101,7 @@ def test_cancelling_twice_changes_nothing(member: Api, submit: Submit) -> None:
     assert AuditRow.objects.filter(action="job.cancel").count() == 1
 
 
+@committing
 def test_what_has_ended_cannot_be_cancelled(member: Api, placed: Job) -> None:
     attempt = fetched(placed)
     attempts_end([attempt.pk], state=Attempt.State.ENDED, reason="exited", now=NOW)

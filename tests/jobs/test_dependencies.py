@@ -18,7 +18,9 @@ from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
 from tests.jobs.scheduling.world import NOW
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+# Rounds and nudges happen outside the transaction that a plain test would be.
+committing = pytest.mark.django_db(transaction=True)
 
 
 def end(job: Job, state: State) -> None:
@@ -34,6 +36,7 @@ def after(*jobs: Job, kind: str = "succeeded") -> list[dict[str, Any]]:
     return [{"job": job.pk, "kind": kind} for job in jobs]
 
 
+@committing
 def test_a_job_waits_for_all_it_depends_on(member: Api, submit: Submit, world: World) -> None:
     one, two = submit(name="one"), submit(name="two")
     last = submit(depends_on=after(one, two))
@@ -178,6 +181,7 @@ def spec_after(job: Job) -> JobSpec:
     return JobSpec(name="later", cluster="demo", argv=["true"], depends_on=[Dependency(job=job.pk)])
 
 
+@committing
 def test_a_submit_waits_for_an_end_that_is_under_way(submit: Submit, world: World) -> None:
     earlier = submit()
     made: list[Job] = []
@@ -193,6 +197,7 @@ def test_a_submit_waits_for_an_end_that_is_under_way(submit: Submit, world: Worl
     assert Job.objects.get(pk=made[0].pk).unmet_dependencies == 0
 
 
+@committing
 def test_an_end_waits_for_a_submit_that_is_under_way(submit: Submit, world: World) -> None:
     earlier = submit()
     with transaction.atomic():
@@ -221,6 +226,7 @@ def test_without_the_lock_the_end_would_be_missed(
     assert Job.objects.get(pk=later.pk).unmet_dependencies == 1
 
 
+@committing
 def test_two_predecessors_that_end_at_once_are_both_counted(submit: Submit, world: World) -> None:
     one, two = submit(), submit()
     last = submit(depends_on=after(one, two))

@@ -7,7 +7,7 @@ from tenancy import rls
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 CANARY = "zebra-finch"
 
 

@@ -13,10 +13,13 @@ from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
 from tests.jobs.scheduling.world import NOW
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
+# Rounds and nudges happen outside the transaction that a plain test would be.
+committing = pytest.mark.django_db(transaction=True)
 ANY = {"If-Match": "*"}
 
 
+@committing
 def test_claims_of_a_queued_job_change(member: Api, submit: Submit, world: World) -> None:
     job = submit(deadline_at="2026-02-01T20:00:00Z")
     world.nudged.clear()
@@ -74,6 +77,7 @@ def test_a_stale_tag_is_refused(member: Api, submit: Submit) -> None:
     assert member.patch(f"{JOBS}{job.pk}/", {"priority": 2}).status_code == 428
 
 
+@committing
 def test_a_held_job_stays_where_it_is(member: Api, submit: Submit, world: World) -> None:
     job = submit()
     held = member.post(f"{JOBS}{job.pk}/hold/")
