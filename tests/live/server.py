@@ -11,11 +11,12 @@ from pathlib import Path
 
 from scheduler_service.embedded.ports import LOOPBACK, free_port
 from scheduler_service.embedded.program import Program, running
-from scheduler_service.settings import BASE_DIR
 from tests.live.database import Database
 from tests.live.world import World
 
 APP = "scheduler_service.wsgi:application"
+# Not from the settings: importing those would fix the database of whoever starts a server.
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def seed(database: Database) -> World:
     """Migrate and fill an empty database, in a process whose Django points there."""
     made = subprocess.run(
         [sys.executable, "-m", "tests.live.seed"],
-        cwd=BASE_DIR,
+        cwd=ROOT,
         env={**os.environ, "DATABASE_URL": database.url},
         stdout=subprocess.PIPE,
         check=True,
@@ -61,7 +62,7 @@ def api_server(
             *("--host", LOOPBACK, "--port", str(port), "--no-ws", "--log-level", "warning"),
             *("--workers", str(workers), "--blocking-threads", "4", "--workers-kill-timeout", "2"),
         ),
-        cwd=BASE_DIR,
+        cwd=ROOT,
         env={
             **os.environ,
             "DATABASE_URL": servers.database_url,
