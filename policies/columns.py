@@ -62,3 +62,21 @@ def _settle(name: str, given: Any, meta: Any, length: int) -> Any:
         raise ValueError(f"{name} has {values.ndim} dimensions, not {meta['ndim']}")
     values.flags.writeable = False
     return values
+
+
+def numbered(*columns: npt.NDArray[Any]) -> tuple[I64, I64]:
+    """Rows that agree in all columns get one number, counted by first appearance.
+
+    Returns a row of every number, and every row's number.
+    """
+    code: I64 = np.zeros(len(columns[0]), np.int64)
+    for values in columns:
+        if len(values) and (values != values[0]).any():
+            kinds, kind = np.unique(values, return_inverse=True)
+            # Numbering again after each column keeps the code below rows squared.
+            code = np.unique(code * len(kinds) + kind, return_inverse=True)[1]
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[number]

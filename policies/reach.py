@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I32, I64, Bool
+from policies.columns import I32, I64, Bool, numbered
 from policies.reasons import Reason
 from policies.snapshot import NodeState, Snapshot, Span
 
@@ -28,20 +28,19 @@ def shapes_of(snapshot: Snapshot, rows: I64) -> tuple[list[Shape], list[int]]:
     lends = bool(snapshot.partitions.lends.any())
     # Only watts depend on the profile, and only a power budget makes watts matter.
     powered = np.isfinite(snapshot.power_budget_w)
-    each = zip(
-        jobs.partition[rows].tolist(),
-        jobs.gpu_types[rows].tolist(),
-        jobs.min_gpus[rows].tolist(),
-        jobs.cpus_per_gpu[rows].tolist(),
-        jobs.mem_mib_per_gpu[rows].tolist(),
-        jobs.span[rows].tolist(),
-        (jobs.preemptible[rows] & lends).tolist(),
-        (jobs.profile[rows] if powered else np.zeros(len(rows), np.int32)).tolist(),
-        strict=True,
+    columns = (
+        jobs.partition[rows],
+        jobs.gpu_types[rows],
+        jobs.min_gpus[rows],
+        jobs.cpus_per_gpu[rows],
+        jobs.mem_mib_per_gpu[rows],
+        jobs.span[rows],
+        jobs.preemptible[rows] & lends,
+        jobs.profile[rows] if powered else np.zeros(len(rows), np.int32),
     )
-    known: dict[tuple[int, ...], int] = {}
-    index = [known.setdefault(shape, len(known)) for shape in each]
-    return [Shape._make(shape) for shape in known], index
+    first, index = numbered(*columns)
+    shapes = zip(*(column[first].tolist() for column in columns), strict=True)
+    return [Shape._make(shape) for shape in shapes], index.tolist()
 
 
 class Stock:

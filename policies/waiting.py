@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.columns import F64, I32, I64, Bool
+from policies.columns import F64, I32, I64, Bool, numbered
 from policies.evidence import Examiner
 from policies.ledger import Ledger
 from policies.plan import WaitTable
@@ -34,12 +34,18 @@ def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[
     shape_of = np.array(index, np.int64)
     by_shape = np.array(passing, np.uint8)[shape_of]
     reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])
+    tenant = snapshot.jobs.tenant[left.rows]
+    by_tenant = (reason == Reason.QUOTA) | (reason == Reason.ENERGY_BUDGET)
+    one_for_all = np.isin(reason, [int(same) for same in _SAME_FOR_ALL])
+    shapeless = one_for_all | (reason == Reason.ENERGY_BUDGET)
+    first, evidence = numbered(
+        reason, np.where(shapeless, -1, shape_of), np.where(by_tenant, tenant, -1)
+    )
     records = _Records(ledger, examiner, shapes)
-    tenant = snapshot.jobs.tenant[left.rows].tolist()
-    evidence = [
-        records.index(Reason(r), s, t)
-        for r, s, t in zip(reason.tolist(), index, tenant, strict=True)
-    ]
+    made = tuple(
+        records.make(Reason(reason[at]), int(shape_of[at]), int(tenant[at]))
+        for at in first.tolist()
+    )
     table = WaitTable.of(
         job=snapshot.jobs.id[left.rows],
         reason=reason,
@@ -47,7 +53,7 @@ def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[
         ahead=left.ahead,
         until_s=left.until_s,
     )
-    return table, tuple(records.made)
+    return table, made
 
 
 def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[np.uint8]]]:
@@ -88,28 +94,11 @@ class _Records:
     """One record per cause: a shape's, a tenant's, or one for all."""
 
     def __init__(self, ledger: Ledger, examiner: Examiner, shapes: list[Shape]) -> None:
-        self.made: list[Evidence] = []
         self._ledger = ledger
         self._examiner = examiner
         self._shapes = shapes
-        self._known: dict[tuple[Reason, int, int], int] = {}
 
-    def index(self, reason: Reason, shape: int, tenant: int) -> int:
-        if reason in _SAME_FOR_ALL:
-            key = (reason, -1, -1)
-        elif reason is Reason.ENERGY_BUDGET:
-            key = (reason, -1, tenant)
-        elif reason is Reason.QUOTA:
-            key = (reason, shape, tenant)
-        else:
-            key = (reason, shape, -1)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = len(self.made)
-            self.made.append(self._make(reason, shape, tenant))
-        return found
-
-    def _make(self, reason: Reason, shape: int, tenant: int) -> Evidence:
+    def make(self, reason: Reason, shape: int, tenant: int) -> Evidence:
         if reason in _SAME_FOR_ALL:
             return _SAME_FOR_ALL[reason]
         if reason is Reason.ENERGY_BUDGET:
