@@ -2,11 +2,13 @@
 
 A nudge is only latency: when it is lost, the periodic tick runs the round. Each process sends at
 most one per cluster and DEBOUNCE_S, and the round starts that much later, so that everything
-committed in between is in it.
+committed in between is in it. A thread sends, because a broker that is away would hold the request
+for seconds.
 """
 
 import logging
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from time import monotonic
 
 from celery import current_app
@@ -18,6 +20,7 @@ TASK = "jobs.round"
 
 logger = logging.getLogger(__name__)
 _sent_at: dict[int, float] = {}
+_sending: set[int] = set()
 
 
 def nudge(cluster_id: int) -> None:
@@ -27,12 +30,25 @@ def nudge(cluster_id: int) -> None:
 
 def _send(cluster_id: int) -> None:
     now = monotonic()
-    if now - _sent_at.get(cluster_id, -DEBOUNCE_S) < DEBOUNCE_S:
+    if cluster_id in _sending or now - _sent_at.get(cluster_id, -DEBOUNCE_S) < DEBOUNCE_S:
         return
     _sent_at[cluster_id] = now
+    _sending.add(cluster_id)
+    _sender().submit(_publish, cluster_id)
+
+
+@cache
+def _sender() -> ThreadPoolExecutor:
+    """Made at the first nudge: threads do not survive the fork of a server's worker."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="nudge")
+
+
+def _publish(cluster_id: int) -> None:
     try:
         current_app.send_task(
             TASK, args=[cluster_id], countdown=DEBOUNCE_S, expires=60, retry=False
         )
     except (OperationalError, OSError) as error:
         logger.warning("nudge of cluster %s not sent, the tick will do: %s", cluster_id, error)
+    finally:
+        _sending.discard(cluster_id)
