@@ -49,7 +49,7 @@ def test_one_nudge_per_cluster_and_moment(broker: Broker) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_later_nudge_is_sent_again(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter((100.0, 100.0 + DEBOUNCE_S))
+    clock = iter((100.0, 100.0 + 2 * DEBOUNCE_S))
     monkeypatch.setattr(module, "monotonic", lambda: next(clock))
     nudge(1)
     assert broker.settled() == [1]
