@@ -1,5 +1,6 @@
 """Is this process alive, and could it serve a request now?"""
 
+import threading
 from collections.abc import Callable
 from functools import wraps
 
@@ -12,6 +13,8 @@ from rest.problems import Fault, Problem, response
 from scheduler_service import celery_app
 
 BROKER_TIMEOUT_S = 2
+# Comparing files with the database takes long, and nobody unapplies migrations under a service.
+_migrated = threading.Event()
 _View = Callable[[HttpRequest], HttpResponse]
 
 
@@ -68,9 +71,14 @@ def _database() -> str:
 
 
 def _migrations() -> str:
+    if _migrated.is_set():
+        return ""
     executor = MigrationExecutor(connection)
     missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-    return f"{missing} migrations are not applied." if missing else ""
+    if missing:
+        return f"{missing} migrations are not applied."
+    _migrated.set()
+    return ""
 
 
 def _broker() -> str:

@@ -1,6 +1,7 @@
 """The probes tell the truth about what they ask."""
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,11 @@ from scheduler_service.embedded.ports import free_port
 from scheduler_service.metrics import metrics
 
 View = Callable[[HttpRequest], HttpResponse]
+
+
+@pytest.fixture(autouse=True)
+def _freshly_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_migrated", threading.Event())
 
 
 def get(view: View, path: str) -> tuple[HttpResponse, Any]:
@@ -59,6 +65,16 @@ def test_a_migration_that_is_not_applied_is_counted(broker_url: str) -> None:
     answer, body = get(health.readyz, "/readyz")
     assert (answer.status_code, failed(body)) == (503, ["migrations"])
     assert body["errors"][0]["detail"] == "1 migrations are not applied."
+
+
+@pytest.mark.django_db
+def test_applied_migrations_are_compared_once(
+    broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get(health.readyz, "/readyz")
+    monkeypatch.delattr(health, "MigrationExecutor")
+
+    assert get(health.readyz, "/readyz")[0].status_code == 200
 
 
 @pytest.mark.django_db
