@@ -34,8 +34,11 @@ class Turn:
     stop_at: int
 
 
-def campaign(scene: Stage, wanted: int, seed: int, report: Report) -> None:
+def campaign(scene: Stage, wanted: int, seed: int, report: Report, below: str = "") -> None:
+    """At least `wanted` requests to the addresses that begin with `below`."""
     document = requests.get(f"{scene.url}/api/v1/schema/?format=json", timeout=30).json()
+    paths = {path: said for path, said in document["paths"].items() if path.startswith(below)}
+    document["paths"] = paths
     traffic = report.traffic = Traffic(templates(list(document["paths"])))
     own = {_token_id(scene, role) for role in ROLES if role != "none"}
     aim = Aim(scene.world, own, random.Random(seed))

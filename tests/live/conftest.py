@@ -70,6 +70,12 @@ def live(seeded: Seeded) -> Iterator[Live]:
     yield from _live(seeded, "live", "scheduler_service.wsgi:application")
 
 
+@pytest.fixture
+def nothing_is_stored(live: Live) -> Iterator[None]:
+    yield
+    assert live.database.changes() == {}
+
+
 @pytest.fixture(scope="module")
 def changing_live(seeded: Seeded, request: pytest.FixtureRequest) -> Iterator[Live]:
     """Of one module, whose tests may change what they like."""

@@ -15,6 +15,7 @@ from jobs.models import (
     JobArray,
     JobDependency,
     JobEvent,
+    Part,
     Profile,
 )
 from tenancy.models import ApiToken, AuditRow, Membership, Tenant
@@ -142,6 +143,14 @@ def _attempt(machines: Machines, job: Job, marks: Marks, *, gpu: int, now: datet
         cpus=CPUS,
         memory_mib=MEMORY_MIB,
         held_at=now,
+    )
+    Part.objects.create(
+        tenant_id=job.tenant_id,
+        attempt=attempt,
+        node=machines.node,
+        fetched_at=now,
+        end=marks.text("end"),
+        detail=marks.text("detail"),
     )
     machines.hold(CPUS, MEMORY_MIB)
     return attempt

@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -60,7 +61,7 @@ def api_server(
         argv=(
             *(sys.executable, "-m", "granian", "--interface", "wsgi", app),
             *("--host", LOOPBACK, "--port", str(port), "--no-ws", "--log-level", "warning"),
-            *("--workers", str(workers), "--blocking-threads", "4", "--workers-kill-timeout", "2"),
+            *("--workers", str(workers), "--blocking-threads", "4"),
         ),
         cwd=ROOT,
         env={
@@ -72,6 +73,8 @@ def api_server(
             **(env or {}),
         },
         ready=lambda pid: _answers(port, ready),
+        # Nothing of it is kept; its workers are of its process group and go with it.
+        stop_signal=signal.SIGKILL,
     )
     with running(program, servers.log):
         yield f"http://{LOOPBACK}:{port}"

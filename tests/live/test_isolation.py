@@ -115,39 +115,6 @@ def leaked_to_ours(live: Live) -> dict[str, list[str]]:
     return found
 
 
-def test_every_text_of_the_other_tenant_carries_the_canary(live: Live) -> None:
-    """A new column of text must be seeded, or its leak would go unseen."""
-    for table, column, text in texts_of_theirs(live):
-        assert CANARY in text.lower(), f"{table}.{column} of theirs is {text!r}"
-
-
-# Words of ours, from lists that the code or the database fixes.
-FIXED = {"state", "from_state", "to_state", "kind", "role", "span", "prefix"}
-
-
-def texts_of_theirs(live: Live) -> list[tuple[str, str, str]]:
-    tenant = live.world.theirs["tenants"]
-    found = []
-    with live.database.connect() as connection:
-        columns = connection.execute(
-            "SELECT table_name, column_name FROM information_schema.columns c"
-            " WHERE table_schema = 'public' AND column_name <> ALL(%s)"
-            " AND data_type IN ('text', 'character varying', 'jsonb', 'ARRAY')"
-            " AND (table_name = 'tenancy_tenant' OR EXISTS (SELECT FROM"
-            "  information_schema.columns t WHERE t.table_name = c.table_name"
-            "  AND t.table_schema = 'public' AND t.column_name = 'tenant_id'))",
-            [list(FIXED)],
-        ).fetchall()
-        for table, column in columns:
-            owner = "id" if table == "tenancy_tenant" else "tenant_id"
-            rows = connection.execute(
-                f"SELECT {column}::text FROM {table} WHERE {column} IS NOT NULL AND {owner} = %s",
-                [tenant],
-            )
-            found += [(str(table), str(column), str(text)) for (text,) in rows]
-    return found
-
-
 def test_no_byte_of_the_other_tenant_is_sent_to_ours(changing_live: Live) -> None:
     assert leaked_to_ours(changing_live) == {}
 
