@@ -44,10 +44,10 @@ def _check(values: Values, policy: str, parameters: str) -> None:
     except ParameterError as error:
         if error.code == "unknown_policy":
             raise Invalid.at(f"/{policy}", error.code, error.message) from None
-        raise _refused(error, f"/{parameters}{error.pointer}") from None
+        raise refused(error, f"/{parameters}{error.pointer}") from None
 
 
-def _refused(error: ParameterError, at: str) -> Problem:
+def refused(error: ParameterError, at: str) -> Problem:
     """400 where the published schema says no as well, 422 where only this policy does."""
     of_another = error.code == "unknown_parameter" and at.rpartition("/")[2] in parameter_names()
     kind = Contradiction if of_another or error.code == "out_of_range" else Invalid

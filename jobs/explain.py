@@ -1,6 +1,6 @@
 """Why a job is where it is, from the newest round that considered it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +9,16 @@ import msgspec
 from jobs.models import Job, Round
 from policies.plan import Plan, Wait
 from policies.reasons import remedy_text, sentence
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The start if the queue runs on as it is; the bounds hold four of five starts."""
+
+    start_at: datetime
+    low_at: datetime | None
+    high_at: datetime | None
+    made_at: datetime
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,7 @@ class Explanation:
     round_at: datetime | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     remedies: list[dict[str, Any]] = field(default_factory=list)
+    forecast: Forecast | None = None
 
 
 _TEXTS = {
@@ -37,6 +48,18 @@ _TEXTS = {
 def explain(job: Job) -> Explanation:
     if job.state != Job.State.QUEUED:
         return Explanation(job.state, job.reason, _TEXTS[Job.State(job.state)])
+    return replace(_of_latest_round(job), forecast=_forecast(job))
+
+
+def _forecast(job: Job) -> Forecast | None:
+    if job.forecast_start_at is None or job.forecast_at is None:
+        return None
+    return Forecast(
+        job.forecast_start_at, job.forecast_low_at, job.forecast_high_at, job.forecast_at
+    )
+
+
+def _of_latest_round(job: Job) -> Explanation:
     latest = (
         Round.objects.filter(cluster=job.cluster_id, started_at__gte=job.submitted_at)
         .order_by("-pk")

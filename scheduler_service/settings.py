@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "tenancy",
     "clusters",
     "jobs",
+    "whatif",
 ]
 
 MIDDLEWARE = [
@@ -162,6 +163,8 @@ CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "jobs.tick", "schedule": 1.0, "options": {"expires": 5}},
     "watch": {"task": "jobs.watch", "schedule": 2.0, "options": {"expires": 5}},
     "sweep": {"task": "jobs.sweep", "schedule": 60.0, "options": {"expires": 50}},
+    "forecasts": {"task": "whatif.tick", "schedule": 10.0, "options": {"expires": 9}},
+    "simulations": {"task": "whatif.sweep", "schedule": 30.0, "options": {"expires": 25}},
 }
 
 LOGGING = {

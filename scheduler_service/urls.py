@@ -16,6 +16,7 @@ api: list[URLPattern | URLResolver] = [
     path("", include("tenancy.api.urls")),
     path("", include("clusters.api.urls")),
     path("", include("jobs.api.urls")),
+    path("", include("whatif.api.urls")),
     path("schema/", SchemaView.as_view(), name="schema"),
 ]
 

@@ -88,7 +88,7 @@ def _setting(
         jobs=_workload(snapshot, rows, unknown),
         tenants=_tenants(snapshot),
         tenant_names=tuple(map(str, snapshot.tenants.id.tolist())),
-        machines=_machines(snapshot),
+        machines=machines_of(snapshot),
         believed_work=unknown,
         profiles=_complete(snapshot.profiles),
         believed_profiles=snapshot.profiles,
@@ -143,7 +143,7 @@ def _workload(snapshot: Snapshot, rows: I64, work: F64) -> Workload:
     return Workload.of(**columns, gpus=jobs.min_gpus[rows], work=work)
 
 
-def _machines(snapshot: Snapshot) -> Machines:
+def machines_of(snapshot: Snapshot) -> Machines:
     """All free, but for GPUs that are out of order."""
     nodes, held = snapshot.nodes, snapshot.placements
     free_gpus, free_cpus = nodes.free_gpus.copy(), nodes.free_cpus.copy()

@@ -61,6 +61,11 @@ RIGHTS: dict[str, frozenset[Role]] = {
     "job_events.read": _EVERYBODY,
     "rounds.read": _OPERATOR,
     "decisions.read": _EVERYBODY,
+    "simulations.read": _EVERYBODY,
+    "simulations.write": _EVERYBODY,
+    "simulations.live": _OPERATOR,
+    "forecasts.read": _EVERYBODY,
+    "forecasts.make": _EVERYBODY,
     "agents.sync": frozenset({Role.NODE}),
     "attempts.report": frozenset({Role.NODE, Role.ATTEMPT}),
 }

@@ -83,6 +83,12 @@ _EXPLANATION = {
     "round_at": "2026-02-01T09:30:01Z",
     "evidence": {"nodes": 16, "exhausted": {"gpus": 16}, "facts": {"gpus_asked": 4}},
     "remedies": [{"action": "reduce_gpus", "to": 2, "text": "ask for 2 GPUs"}],
+    "forecast": {
+        "start_at": "2026-02-01T11:05:00Z",
+        "low_at": "2026-02-01T10:40:00Z",
+        "high_at": "2026-02-01T12:20:00Z",
+        "made_at": "2026-02-01T09:30:10Z",
+    },
 }
 _CANCELLED = {**_JOB, "state": "cancelled", "reason": "cancelled", "version": 2}
 JOBS = {

@@ -96,6 +96,15 @@ class RemedyOut(StrictSerializer):
     id = fields.Integer(read_only=True, required=False)
 
 
+class StartForecastOut(StrictSerializer):
+    """When the job starts if the queue runs on as it is; four of five start between the bounds."""
+
+    start_at = fields.Instant(read_only=True)
+    low_at = fields.Instant(read_only=True, allow_null=True)
+    high_at = fields.Instant(read_only=True, allow_null=True)
+    made_at = fields.Instant(read_only=True)
+
+
 class ExplanationOut(StrictSerializer):
     job_id = fields.Integer(read_only=True)
     state = fields.Choice(Job.State.choices, read_only=True)
@@ -107,6 +116,7 @@ class ExplanationOut(StrictSerializer):
     round_at = fields.Instant(read_only=True, allow_null=True)
     evidence = fields.JsonObject(read_only=True)
     remedies = RemedyOut(many=True, read_only=True)
+    forecast = StartForecastOut(read_only=True, allow_null=True)
 
 
 class EventOut(StrictSerializer):

@@ -83,6 +83,11 @@ class Job(models.Model):
     restartable = models.BooleanField(default=True)
     restart_cost_s = models.IntegerField(default=60)
     checkpoint_at = models.DateTimeField(null=True)
+    # When it is expected to start, between when and when, and when that was reckoned.
+    forecast_start_at = models.DateTimeField(null=True)
+    forecast_low_at = models.DateTimeField(null=True)
+    forecast_high_at = models.DateTimeField(null=True)
+    forecast_at = models.DateTimeField(null=True)
 
     state = models.TextField(choices=State, default=State.QUEUED)
     reason = models.TextField(default="submitted")

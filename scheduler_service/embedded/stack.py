@@ -47,7 +47,7 @@ def services(site: Site) -> tuple[Program, ...]:
 
     The API follows what it needs, the agents follow the API; on the way down it is the reverse.
     """
-    return (_worker(site), _beat(site), _api(site), *_agents(site))
+    return (_worker(site), _whatif(site), _beat(site), _api(site), *_agents(site))
 
 
 def _api(site: Site) -> Program:
@@ -64,6 +64,13 @@ def _worker(site: Site) -> Program:
     arguments = (*CELERY, "worker", "--concurrency", "2", "--loglevel", _log_level(site))
     # Cold shutdown: a task cut short is delivered again, a worker without a parent is not kept.
     return replace(_python(site, "worker", *arguments), orphan_signal=signal.SIGQUIT)
+
+
+def _whatif(site: Site) -> Program:
+    """A worker for simulations alone: a round never waits behind one."""
+    options = ("--queues", "whatif", "--hostname", "whatif@%h", "--loglevel", _log_level(site))
+    arguments = (*CELERY, "worker", "--concurrency", "1", *options)
+    return replace(_python(site, "whatif", *arguments), orphan_signal=signal.SIGQUIT)
 
 
 def _beat(site: Site) -> Program:

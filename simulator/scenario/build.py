@@ -36,9 +36,9 @@ class Built(NamedTuple):
     reports: list[Report]
 
 
-def build(scenario: Scenario, seed: int, beside: Path) -> Built:
-    """`beside` is the directory of the scenario file."""
-    machines = _machines(scenario.cluster, beside)
+def build(scenario: Scenario, seed: int, beside: Path, machines: Machines | None = None) -> Built:
+    """`beside` is the directory of the scenario file; `machines` replace those it describes."""
+    machines = machines or _machines(scenario.cluster, beside)
     trace, reports = _trace(scenario, machines, seed, beside)
     machines = _partitioned(scenario.cluster, machines, trace)
     jobs = trace.jobs.but(gpu_types=_type_masks(trace, machines))

@@ -9,7 +9,7 @@ import yaml
 from agent.cli import _parse
 from tests.scheduler_service.environment_names import ROOT, names_read
 
-OURS = ("migrate", "api", "worker", "beat")
+OURS = ("migrate", "api", "worker", "whatif", "beat")
 TEXT = (ROOT / "docker-compose.yml").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
 
@@ -64,13 +64,13 @@ def test_the_services_role_is_not_the_images_superuser() -> None:
     assert re.search(rf"CREATE ROLE {role} .*NOSUPERUSER NOBYPASSRLS", creation)
 
 
-@pytest.mark.parametrize("name", ["postgres", "valkey", "api", "worker", "beat"])
+@pytest.mark.parametrize("name", ["postgres", "valkey", "api", "worker", "whatif", "beat"])
 def test_whatever_stays_up_is_watched(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"]
     assert SERVICES[name]["restart"] == "unless-stopped"
 
 
-@pytest.mark.parametrize("name", ["api", "worker", "beat"])
+@pytest.mark.parametrize("name", ["api", "worker", "whatif", "beat"])
 def test_nothing_starts_before_the_migrations_are_applied(name: str) -> None:
     needs = SERVICES[name]["depends_on"]
     assert needs["migrate"]["condition"] == "service_completed_successfully"

@@ -1,0 +1,1 @@
+"""What would happen: simulations and forecasts, over REST and Celery."""

@@ -1,0 +1,1 @@
+"""Shapes and addresses of simulations and forecasts."""

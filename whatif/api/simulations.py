@@ -1,0 +1,110 @@
+"""Simulations over HTTP: ask, look, cancel, read what came out."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.decorators import action
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from rest.json import JSONRenderer
+from rest.problems import Conflict
+from rest.schema import AutoSchema
+from rest.serializers import represented
+from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, respond
+from whatif import selectors, services
+from whatif.api import examples, filters, serializers
+from whatif.models import Simulation
+
+HTML = "text/html"
+# The page carries its own script and style and needs nothing else; names in it are callers' texts.
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; sandbox allow-scripts",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class PageRenderer(BaseRenderer):
+    """Only takes part in negotiation; the page is stored as it is sent."""
+
+    media_type = HTML
+    format = "html"
+
+
+class SimulationSchema(AutoSchema):
+    """The report is a page."""
+
+    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
+        responses = super()._get_response_bodies(direction)
+        if self.action == "report" and direction == "response":
+            page = {"schema": {"type": "string"}, "example": examples.PAGE}
+            responses["200"]["content"] = {HTML: page}
+        return responses
+
+
+class SimulationViewSet(ListMixin, RetrieveMixin, CreateMixin):
+    """Runs of policies on a trace or on the live queue, in a world of their own."""
+
+    resource = "simulations"
+    rights = {
+        "list": "simulations.read",
+        "retrieve": "simulations.read",
+        "create": "simulations.write",
+        "cancel": "simulations.write",
+        "results": "simulations.read",
+        "report": "simulations.read",
+    }
+    output = serializers.SimulationOut
+    outputs = {
+        "retrieve": serializers.SimulationDetailOut,
+        "results": serializers.ResultsOut,
+    }
+    inputs = {"create": serializers.SimulationCreate}
+    examples = examples.SIMULATIONS
+    filterset_class = filters.SimulationFilters
+    schema = SimulationSchema()
+
+    def rows(self) -> QuerySet[Simulation]:
+        return selectors.simulations(self.caller)
+
+    def shown(self, row: Any) -> Any:
+        if self.action == "retrieve":
+            row.ordered_runs = selectors.runs(row)
+        return super().shown(row)
+
+    def perform_create(self, values: dict[str, Any]) -> Simulation:
+        now = timezone.now()
+        return services.simulation_create(caller=self.caller, values=values, now=now)
+
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, **kwargs: Any) -> HttpResponse:
+        """Stop a simulation; what it has found so far is thrown away."""
+
+        def effect() -> Answer:
+            chosen, now = int(self.kwargs["id"]), timezone.now()
+            row = services.simulation_cancel(caller=self.caller, simulation_id=chosen, now=now)
+            return self.answer(row)
+
+        return self.write(effect)
+
+    @action(detail=True, methods=["get"])
+    def results(self, request: Request, **kwargs: Any) -> HttpResponse:
+        """The figures of every run; 409 until there are some."""
+        found = _ended(self.row()).results
+        return respond(Answer(represented(serializers.ResultsOut, found)))
+
+    @action(detail=True, methods=["get"], renderer_classes=[PageRenderer, JSONRenderer])
+    def report(self, request: Request, **kwargs: Any) -> HttpResponse:
+        """One page with tables and interactive plots, which needs nothing but itself."""
+        page = bytes(_ended(self.row()).report or b"")
+        return HttpResponse(page, content_type=f"{HTML}; charset=utf-8", headers=PAGE_HEADERS)
+
+
+def _ended(simulation: Simulation) -> Simulation:
+    if simulation.results is None:
+        detail = f"The simulation is {simulation.state}; there are no results."
+        raise Conflict(detail, code="no_results")
+    return simulation

@@ -1,0 +1,35 @@
+"""Addresses of simulations and forecasts below /api/v1/."""
+
+from django.urls import re_path
+
+from rest.routing import ID, Router
+from whatif.api.forecasts import (
+    ClusterForecastViewSet,
+    ForecastJobViewSet,
+    ForecastRequestView,
+    ForecastViewSet,
+)
+from whatif.api.simulations import SimulationViewSet
+
+router = Router()
+router.register("simulations", SimulationViewSet, basename="simulations")
+router.register("forecasts", ForecastViewSet, basename="forecasts")
+
+urlpatterns = [
+    *router.urls,
+    re_path(
+        rf"^clusters/(?P<cluster_id>{ID})/forecast/?$",
+        ForecastRequestView.as_view(),
+        name="forecast",
+    ),
+    re_path(
+        rf"^clusters/(?P<cluster_id>{ID})/forecasts/?$",
+        ClusterForecastViewSet.as_view({"get": "list"}),
+        name="cluster-forecasts",
+    ),
+    re_path(
+        rf"^forecasts/(?P<forecast_id>{ID})/jobs/?$",
+        ForecastJobViewSet.as_view({"get": "list"}),
+        name="forecast-jobs",
+    ),
+]

@@ -1,0 +1,29 @@
+"""Wakes a worker for a run or a forecast; a lost message is found by the sweep."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+RUN, FORECAST = "whatif.run", "whatif.forecast"
+# Long work has workers of its own, so that no round waits behind a simulation.
+QUEUE = "whatif"
+
+logger = logging.getLogger(__name__)
+
+
+def ring(task: str, ids: Sequence[int]) -> None:
+    """Once the current transaction commits, send one message per id."""
+    transaction.on_commit(partial(_send, task, ids))
+
+
+def _send(task: str, ids: Sequence[int]) -> None:
+    for row_id in ids:
+        try:
+            current_app.send_task(task, args=[row_id], queue=QUEUE, retry=False)
+        except (OperationalError, OSError) as error:
+            logger.warning("%s of %s not sent, the sweep will do: %s", task, row_id, error)
+            return

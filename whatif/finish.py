@@ -1,0 +1,95 @@
+"""When the last run of a simulation has ended: its results and its report page."""
+
+import zlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.db import transaction
+
+from simulator.metrics.intervals import Interval, interval
+from simulator.report.files import plain
+from simulator.report.page import Curve, page
+from simulator.report.series import Series
+from simulator.report.write import CURVES_SHOWN, figures_table
+from whatif.models import LIVE, Simulation, SimulationRun, State
+
+Intervals = dict[str, dict[str, Interval]]
+
+
+@transaction.atomic
+def settle(simulation_id: int, *, now: datetime) -> None:
+    """Harmless when repeated; the lock lets one of two last runs go first."""
+    simulation = Simulation.objects.select_for_update().get(pk=simulation_id)
+    runs = list(SimulationRun.objects.filter(simulation=simulation_id).order_by("number"))
+    if simulation.state not in LIVE or any(run.state in LIVE for run in runs):
+        return
+    done = [run for run in runs if run.state == State.SUCCEEDED]
+    failed = [run for run in runs if run.state == State.FAILED]
+    simulation.state = State.FAILED if failed else State.SUCCEEDED
+    simulation.error = "; ".join(dict.fromkeys(f"{run}: {run.error}" for run in failed[:5]))
+    simulation.ended_at = now
+    if done:
+        found = intervals(done)
+        simulation.results = results(done, found)
+        simulation.report = report(simulation, done, found).encode()
+    simulation.save(update_fields=["state", "error", "ended_at", "results", "report"])
+
+
+def intervals(runs: Sequence[SimulationRun]) -> Intervals:
+    """Over the seeds of every label, figure by figure."""
+    by_label: dict[str, list[dict[str, float | None]]] = {}
+    for run in runs:
+        by_label.setdefault(run.label, []).append(_metrics(run)["summary"])
+    return {
+        label: {
+            figure: interval([_number(s[figure]) for s in summaries]) for figure in summaries[0]
+        }
+        for label, summaries in by_label.items()
+    }
+
+
+def results(runs: Sequence[SimulationRun], found: Intervals) -> dict[str, Any]:
+    rows = [
+        {
+            "policy": run.policy,
+            "label": run.label,
+            "seed": run.seed,
+            "figures": _metrics(run)["summary"],
+            "tenants": _metrics(run)["tenants"],
+            "partitions": _metrics(run)["partitions"],
+        }
+        for run in runs
+    ]
+    bounds = {
+        label: {figure: bounds._asdict() for figure, bounds in figures.items()}
+        for label, figures in found.items()
+    }
+    plain_results: dict[str, Any] = plain({"rows": rows, "intervals": bounds})
+    return plain_results
+
+
+def report(simulation: Simulation, runs: Sequence[SimulationRun], found: Intervals) -> str:
+    curves = [
+        Curve(run.label, msgspec.json.decode(zlib.decompress(bytes(run.series)), type=Series))
+        for run in runs
+        if run.series is not None
+    ]
+    seeds = ", ".join(map(str, simulation.request["seeds"]))
+    return page(
+        title=str(simulation),
+        facts={"Seeds": seeds, "Policies": ", ".join(found)},
+        tables=[("Policies", figures_table(found))],
+        curves=curves[:CURVES_SHOWN],
+        notes=list(dict.fromkeys(line for run in runs for line in _metrics(run)["read"])),
+    )
+
+
+def _metrics(run: SimulationRun) -> dict[str, Any]:
+    return run.metrics or {}
+
+
+def _number(figure: float | None) -> float:
+    """JSON has no nan, so it was stored as null."""
+    return float("nan") if figure is None else figure

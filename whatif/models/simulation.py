@@ -1,0 +1,90 @@
+"""A simulation that somebody asked for, and its runs: one per policy and seed."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from whatif.models.state import ENDED_WHEN_OVER, State
+
+
+class Simulation(models.Model):
+    class Kind(models.TextChoices):
+        TRACE = "trace"
+        LIVE = "live"
+
+    # None of an operator's own.
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, null=True, db_index=False)
+    requested_by = models.ForeignKey(
+        "tenancy.ApiToken", models.SET_NULL, null=True, db_index=False, related_name="+"
+    )
+    cluster = models.ForeignKey("clusters.Cluster", models.CASCADE, null=True)
+    name = models.TextField(default="")
+    kind = models.TextField(choices=Kind)
+    request = models.JSONField()
+    state = models.TextField(choices=State, default=State.QUEUED)
+    # The live queue as it was when the first run began, for all runs alike.
+    snapshot = models.BinaryField(null=True)
+    results = models.JSONField(null=True)
+    report = models.BinaryField(null=True)
+    error = models.TextField(default="")
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["id", "tenant"], name="simulation_of_tenant"),
+            models.CheckConstraint(condition=Q(kind__in=("trace", "live")), name="simulation_kind"),
+            models.CheckConstraint(condition=ENDED_WHEN_OVER, name="simulation_ended_when_over"),
+        )
+        indexes = (
+            models.Index(fields=["tenant", "-id"], name="simulation_by_tenant"),
+            models.Index(
+                fields=["tenant"],
+                name="simulation_live",
+                condition=Q(state__in=("queued", "running")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name or f"simulation {self.pk}"
+
+
+class SimulationRun(models.Model):
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, null=True, db_index=False)
+    simulation = models.ForeignKey(
+        Simulation, models.CASCADE, db_constraint=False, db_index=False, related_name="runs"
+    )
+    number = models.IntegerField()
+    policy = models.TextField()
+    label = models.TextField()
+    parameters = models.JSONField(default=dict)
+    seed = models.BigIntegerField()
+    state = models.TextField(choices=State, default=State.QUEUED)
+    # Grows with every worker that takes the run; a worker with an older one writes nothing.
+    fence = models.IntegerField(default=0)
+    simulated_s = models.FloatField(default=0)
+    jobs_done = models.IntegerField(default=0)
+    jobs_total = models.IntegerField(null=True)
+    metrics = models.JSONField(null=True)
+    # What the report draws, compressed; of the first seed of a policy only.
+    series = models.BinaryField(null=True)
+    error = models.TextField(default="")
+    started_at = models.DateTimeField(null=True)
+    # When its worker last said that it is alive.
+    seen_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["simulation", "number"], name="run_number_once"),
+            models.CheckConstraint(condition=ENDED_WHEN_OVER, name="run_ended_when_over"),
+        )
+        indexes = (
+            models.Index(
+                fields=["id"], name="run_live", condition=Q(state__in=("queued", "running"))
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.label}, seed {self.seed}"

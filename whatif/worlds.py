@@ -1,0 +1,130 @@
+"""From a stored request and a seed to an engine that is ready to run."""
+
+import tempfile
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clusters.energy import pure_tariff
+from clusters.models import Cluster, Tariff
+from jobs.scheduling.load import load_snapshot
+from policies.models import tariff as pure
+from policies.models.curve import Curve
+from policies.registry import build as build_policy
+from policies.snapshot import NodeState, NodeTable, PartitionTable, Snapshot
+from simulator.engine import Engine, Pace
+from simulator.live import engine_from, machines_of
+from simulator.machines import Machines
+from simulator.scenario.build import build
+from simulator.scenario.prices import AFTER_S
+from simulator.setting import Setting
+from tenancy.models import Tenant
+from whatif.history import guess_of
+from whatif.models import Simulation, SimulationRun
+from whatif.request import TRACE_FILE, scenario_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """`read` says what was used of the trace."""
+
+    engine: Engine
+    tariff: pure.Tariff | None
+    read: list[str]
+
+
+def ready(simulation: Simulation, run: SimulationRun, *, now: datetime) -> Ready:
+    if simulation.kind == Simulation.Kind.LIVE:
+        return _live(simulation, run, now)
+    return _of_trace(simulation, run, now)
+
+
+def _of_trace(simulation: Simulation, run: SimulationRun, now: datetime) -> Ready:
+    request = simulation.request
+    machines = None if simulation.cluster is None else _machines(simulation.cluster, now)
+    with tempfile.TemporaryDirectory(prefix="fairwatt-simulation-") as name:
+        if request["trace"] is not None:
+            (Path(name) / TRACE_FILE).write_text(request["trace"]["lines"])
+        built = build(scenario_of(request), run.seed, Path(name), machines)
+    tariff, price = priced(request["tariff"], built.setting)
+    setting = replace(built.setting, price=price)
+    pace = replace(built.pace, until_s=_until_s(request, setting.origin_s))
+    engine = Engine(setting, build_policy(run.policy, run.parameters), pace)
+    return Ready(engine, tariff, [line for report in built.reports for line in report.lines()])
+
+
+def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Ready:
+    if simulation.cluster is None:
+        raise ValueError("a live simulation has a cluster")
+    request, snapshot = simulation.request, shared_snapshot(simulation, now=now)
+    own = simulation.cluster.tariff
+    named = request["tariff"] or (None if own is None else own.name)
+    tariff, price = _priced(named, snapshot.now_s, snapshot.now_s)
+    rounds = request["rounds"]
+    pace = Pace(
+        interval_s=rounds["interval_s"] or float("inf"),
+        on_events=rounds["on_events"],
+        until_s=_until_s(request, snapshot.now_s),
+    )
+    guess = replace(guess_of(simulation.cluster.pk), seed=run.seed)
+    policy = build_policy(run.policy, run.parameters)
+    engine = engine_from(snapshot, policy, pace, guess, price=price).engine
+    return Ready(engine, tariff, [])
+
+
+def tenant_names(engine: Engine, simulation: Simulation) -> tuple[str, ...]:
+    """A live world knows its tenants by id."""
+    names = engine.setting.tenant_names
+    if simulation.kind == Simulation.Kind.TRACE:
+        return names
+    known = dict(Tenant.objects.values_list("pk", "name"))
+    return tuple(known.get(int(name), name) for name in names)
+
+
+def shared_snapshot(simulation: Simulation, *, now: datetime) -> Snapshot:
+    """The queue as the first run found it; whoever comes second keeps to it."""
+    stored = Simulation.objects.filter(pk=simulation.pk)
+    kept = stored.values_list("snapshot", flat=True).get()
+    if kept is None and simulation.cluster is not None:
+        loaded = load_snapshot(simulation.cluster, now=now, seed=0).to_bytes()
+        stored.filter(snapshot__isnull=True).update(snapshot=loaded)
+        kept = stored.values_list("snapshot", flat=True).get()
+    if kept is None:
+        raise ValueError("a live simulation has a cluster")
+    return Snapshot.from_bytes(bytes(kept))
+
+
+def priced(name: str | None, setting: Setting) -> tuple[pure.Tariff | None, Curve | None]:
+    return _priced(name, setting.origin_s, float(setting.jobs.submitted_s[-1]))
+
+
+def _priced(
+    name: str | None, first_s: float, last_s: float
+) -> tuple[pure.Tariff | None, Curve | None]:
+    """The tariff and its curve from the start until a year after the last job has come."""
+    row = None if name is None else Tariff.objects.filter(name=name).first()
+    if row is None:
+        return None, None
+    start_s, end_s = int(first_s), int(last_s) + AFTER_S
+    tariff = pure_tariff(row, start_s, end_s)
+    return tariff, tariff.curve(start_s, end_s)
+
+
+def _machines(cluster: Cluster, now: datetime) -> Machines:
+    """All nodes of the cluster as if they were ready, without its partitions."""
+    machines = machines_of(load_snapshot(cluster, now=now, seed=0))
+    columns: dict[str, Any] = {f.name: getattr(machines.nodes, f.name) for f in fields(NodeTable)}
+    count = len(machines.nodes)
+    if not count:
+        raise ValueError("the cluster has no nodes")
+    columns |= {"state": np.full(count, NodeState.READY), "partition": np.full(count, -1)}
+    none = PartitionTable.of(name=(), id=[])
+    return replace(machines, nodes=NodeTable.of(**columns), partitions=none)
+
+
+def _until_s(request: dict[str, Any], origin_s: float) -> float:
+    days = request["days"]
+    return float("inf") if days is None else origin_s + days * 86_400
