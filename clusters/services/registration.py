@@ -159,13 +159,13 @@ def _gpu_type(gpus: Sequence[GpuInventory]) -> GpuType:
         detail = "A node has GPUs of one type; this one reports " + (", ".join(names) or "none")
         raise Contradiction.at("/inventory/gpus", "one_gpu_type_per_node", detail)
     first = gpus[0]
-    found, _ = GpuType.objects.get_or_create(
+    described = GpuType(
         name=first.type_name,
-        defaults={
-            "memory_mib": first.memory_mib,
-            "idle_w": first.idle_w,
-            "max_w": first.max_w,
-            "clocks_mhz": list(first.clocks_mhz),
-        },
+        memory_mib=first.memory_mib,
+        idle_w=first.idle_w,
+        max_w=first.max_w,
+        clocks_mhz=list(first.clocks_mhz),
     )
-    return found
+    # Nodes of a new type often come at the same moment.
+    GpuType.objects.bulk_create([described], ignore_conflicts=True)
+    return GpuType.objects.get(name=first.type_name)

@@ -1,0 +1,1 @@
+"""English as operators read it: times sort and compare at a glance."""
