@@ -15,8 +15,8 @@ from simulator.world import World
 class Samples:
     """`free` and `useless` GPUs over (sample, pool), counted only while the pool has a queue.
 
-    A pool is a partition, or the whole cluster where partitions lend. A free GPU is useless when
-    its node has fewer free than the pool's median queued gang needs there.
+    A pool is a partition, or the whole cluster without partitions. A free GPU is useless when its
+    node has fewer free than the median gang queued for the pool needs there.
     """
 
     at_s: F64 = field(default_factory=lambda: np.empty(0))
@@ -28,7 +28,7 @@ class Samples:
 class Sampler:
     def __init__(self, setting: Setting, every_s: float) -> None:
         nodes, partitions = setting.machines.nodes, setting.machines.partitions
-        pooled = bool(partitions.lends.any()) or not len(partitions)
+        pooled = not len(partitions)
         self.pools = 1 if pooled else len(partitions)
         self._node_pool: I64 = np.where(pooled, 0, nodes.partition).astype(np.int64)
         self._job_pool: I64 = np.where(pooled, 0, setting.jobs.partition).astype(np.int64)

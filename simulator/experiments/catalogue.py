@@ -4,4 +4,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-EXPERIMENTS: dict[str, Callable[[Path, argparse.Namespace], int]] = {}
+from simulator.experiments import analysim
+
+EXPERIMENTS: dict[str, Callable[[Path, argparse.Namespace], int]] = {
+    "analysim": analysim.reproduce,
+}

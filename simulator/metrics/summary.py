@@ -50,16 +50,20 @@ def of_cluster(outcome: Outcome, jobs: JobResults) -> Summary:
         "gpu_allocation": float(held / capacity_gpu_s),
         "gpu_utilisation": float((held - lost) / capacity_gpu_s),
         "fragmentation": fragmentation(outcome),
-        "useless_free_gpus": float(_mean(outcome.samples.useless.sum(axis=1))),
+        "useless_free_gpus": _mean(outcome.samples.useless.sum(axis=1)),
         "jain": jain(jobs),
     }
 
 
 def fragmentation(outcome: Outcome) -> float:
-    """Mean over the samples with a queue of the share of free GPUs that would not serve it."""
-    free, useless = outcome.samples.free.sum(axis=1), outcome.samples.useless.sum(axis=1)
-    counted = free > 0
-    return _mean(useless[counted] / free[counted])
+    """Mean over the samples with a queue of the share of free GPUs that would not serve it.
+
+    With nothing free, nothing is fragmented.
+    """
+    samples = outcome.samples
+    waited = samples.queued > 0
+    free, useless = samples.free[waited].sum(axis=1), samples.useless[waited].sum(axis=1)
+    return _mean(useless / np.maximum(free, 1))
 
 
 def jain(jobs: JobResults) -> float:
