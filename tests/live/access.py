@@ -49,6 +49,11 @@ RESOURCES = {
     "carbon_hours": MACHINES,
     "join_tokens": Access(OPERATORS, OPERATORS),
     "policies": Access(EVERYBODY),
+    "simulations": Access(EVERYBODY, EVERYBODY, owned=True),
+    "forecast": Access(EVERYBODY, EVERYBODY),
+    "forecasts": Access(EVERYBODY),
+    "cluster_forecasts": Access(EVERYBODY),
+    "forecast_jobs": Access(EVERYBODY),
 }
 # Operations that do not follow their resource.
 OPERATIONS = {"rounds_decisions": Access(EVERYBODY)}

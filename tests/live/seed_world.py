@@ -9,6 +9,7 @@ from django.db import connection
 from tests.live.seed_machines import Machines
 from tests.live.seed_tenant import Marks, seed_tenant
 from tests.live.seed_tokens import secrets
+from tests.live.seed_whatif import seed_forecast, seed_whatif
 from tests.live.world import CANARY, THEIR_IDS_FROM, World
 
 NOW = datetime(2026, 1, 31, 8, tzinfo=UTC)
@@ -16,9 +17,12 @@ NOW = datetime(2026, 1, 31, 8, tzinfo=UTC)
 
 def seeded() -> World:
     machines = Machines(NOW)
+    seed_forecast(machines, NOW)
     ours = seed_tenant(machines, Marks("ours"), gpu=0, now=NOW)
+    seed_whatif(machines, ours, NOW)
     with their_ids():
         theirs = seed_tenant(machines, Marks(CANARY), gpu=1, now=NOW)
+        seed_whatif(machines, theirs, NOW)
     machines.run_round(NOW + timedelta(minutes=1))
     for owned in (ours, theirs):
         owned.mark_decisions()
