@@ -7,10 +7,12 @@ import numpy as np
 from policies.columns import F64, I32, I64, U8, U64
 from policies.ledger import RowPiece
 from policies.snapshot import NodeState, NodeTable, Placements, TenantTable
-from simulator.job_columns import JobColumns
+from simulator.job_columns import JobColumns, fixed
 from simulator.machines import Machines
 
 RowPieces = tuple[RowPiece, ...]
+# Enum members are slow to look up, and this is asked for every piece.
+_READY = int(NodeState.READY)
 
 
 class BrokenPlanError(Exception):
@@ -42,7 +44,7 @@ class Holdings:
     def take(self, row: int, pieces: RowPieces) -> int:
         """Give `pieces` to the job; returns how many GPUs those are."""
         for node, mask, cpus, mem_mib in pieces:
-            if mask & ~self.free[node] or self.node_state[node] != NodeState.READY:
+            if mask & ~self.free[node] or self.node_state[node] != _READY:
                 raise BrokenPlanError(f"job {row} is given GPUs {mask:#b} of node {node}, not free")
             self._free(node, self.free[node] & ~mask)
             self._free_cpus[node] -= cpus
@@ -84,21 +86,27 @@ class Holdings:
             for row, start in zip(spread.tolist(), first.tolist(), strict=True):
                 for i, piece in enumerate(self.of_job[row], start):
                     node[i], gpus[i], cpus[i], mem_mib[i] = piece
-        return Placements(offset=offset, node=node, gpus=gpus, cpus=cpus, mem_mib=mem_mib)
+        return Placements(
+            offset=fixed(offset),
+            node=fixed(node),
+            gpus=fixed(gpus),
+            cpus=fixed(cpus),
+            mem_mib=fixed(mem_mib),
+        )
 
     def node_table(self) -> NodeTable:
         nodes = self._nodes
         return NodeTable(
             id=nodes.id,
-            state=self.node_state.copy(),
+            state=fixed(self.node_state.copy()),
             partition=nodes.partition,
             gpu_type=nodes.gpu_type,
             gpus=nodes.gpus,
-            free_gpus=self._free_gpus.copy(),
+            free_gpus=fixed(self._free_gpus.copy()),
             cpus=nodes.cpus,
-            free_cpus=self._free_cpus.copy(),
+            free_cpus=fixed(self._free_cpus.copy()),
             mem_mib=nodes.mem_mib,
-            free_mem_mib=self._free_mem_mib.copy(),
+            free_mem_mib=fixed(self._free_mem_mib.copy()),
             rack=nodes.rack,
             switch=nodes.switch,
             host_idle_w=nodes.host_idle_w,
@@ -111,10 +119,10 @@ class Holdings:
             id=tenants.id,
             weight=tenants.weight,
             quota_gpus=tenants.quota_gpus,
-            used_gpus=self._used.copy(),
+            used_gpus=fixed(self._used.copy()),
             quota_by_type=tenants.quota_by_type,
-            used_by_type=self._used_by_type.copy(),
-            energy_left_j=energy_left_j,
+            used_by_type=fixed(self._used_by_type.copy()),
+            energy_left_j=fixed(energy_left_j),
         )
 
     def _free(self, node: int, mask: int) -> None:

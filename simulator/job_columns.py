@@ -1,11 +1,16 @@
 """State of every job as columns, from which the live ones are taken at once for a snapshot."""
 
+from typing import TypeVar
+
 import numpy as np
+import numpy.typing as npt
 
 from policies.columns import F64, I32, I64, U8, U64, Bool
 from policies.snapshot import Blocked, JobState, JobTable
 from simulator.costs import Costs
 from simulator.workload import Workload
+
+G = TypeVar("G", bound=np.generic)
 
 # Rows of one block, so that a snapshot takes the live jobs of all columns in one operation.
 _SEEN_F64 = (
@@ -18,6 +23,13 @@ _I32 = (
     "clock_mhz", "held_gpus", "piece_count", "first_node", "first_cpus",
 )  # fmt: skip
 _SEEN_I32 = _I32[:8]
+_NOT_BLOCKED = int(Blocked.NO)
+
+
+def fixed(values: npt.NDArray[G]) -> npt.NDArray[G]:
+    """The same array, which policies can not write to."""
+    values.flags.writeable = False
+    return values
 
 
 class JobColumns:
@@ -100,7 +112,6 @@ class JobColumns:
         seen = dict(zip(_SEEN_F64, numbers, strict=False))
         done, rate, since_s, resumes_s, s_per_work = numbers[len(_SEEN_F64) :]
         whole = self._i32.take(rows, axis=1)
-        state = self.state[rows]
         progress_s = np.maximum(now_s - resumes_s, 0.0)
         seen["work_left"] -= done + rate * progress_s
         seen["work_left"] += seen["work_total"]
@@ -109,17 +120,16 @@ class JobColumns:
         held_gpus = whole[_I32.index("held_gpus")]
         seen["attained_gpu_s"] += held_gpus * (now_s - since_s)
         self._checkpoints(seen["checkpoint_s"], progress_s, resumes_s, held_gpus > 0, now_s)
-        numbers.flags.writeable = whole.flags.writeable = False
         return JobTable(
             id=rows,
-            state=state,
-            blocked=np.full(len(rows), Blocked.NO, np.uint8),
-            gpu_types=self._gpu_types[rows],
-            mem_mib_per_gpu=self._mem_mib_per_gpu[rows],
-            span=self._span[rows],
-            preemptible=self._preemptible[rows],
-            **seen,
-            **dict(zip(_SEEN_I32, whole, strict=False)),
+            state=fixed(self.state[rows]),
+            blocked=fixed(np.full(len(rows), _NOT_BLOCKED, np.uint8)),
+            gpu_types=fixed(self._gpu_types[rows]),
+            mem_mib_per_gpu=fixed(self._mem_mib_per_gpu[rows]),
+            span=fixed(self._span[rows]),
+            preemptible=fixed(self._preemptible[rows]),
+            **{name: fixed(values) for name, values in seen.items()},
+            **dict(zip(_SEEN_I32, fixed(whole), strict=False)),
         )
 
     def _checkpoints(

@@ -215,7 +215,6 @@ class World:
         kept = done if saves else self._checkpointed(row)
         self._end_stretch(row, end, done - kept)
         jobs.done[row] = kept
-        self.changed = True
 
     def _checkpointed(self, row: int) -> float:
         jobs, every_s = self.jobs, self.costs.checkpoint_every_s
@@ -241,6 +240,7 @@ class World:
         saves = self.costs.saves_on_stop
         self._interrupt(row, end, saves=saves)
         self.jobs.started_s[row] = self.now_s
+        self.changed = True
         pause_s = self.costs.restart_s + (self.costs.checkpoint_s if saves else 0.0)
         self._run(row, pieces, clock_mhz, pause_s)
 

@@ -262,13 +262,13 @@ class SlowWorld:
             pieces = job.pieces
             self.interrupt(job, saves=costs.saves_on_stop)
             job.preemptions += 1
-            changed = True
             if costs.saves_on_stop and costs.checkpoint_s:
                 job.pieces, job.state = pieces, "stopping"
                 job.resumes_s = math.inf
                 job.release_s = self.now_s + costs.checkpoint_s
             else:
                 self.requeue(job)
+                changed = True
         return changed
 
     def snapshot(self) -> Snapshot:
