@@ -29,6 +29,7 @@ HORIZON = timedelta(days=7)
 BUDGET_S = 15.0
 # Past this, rounds are held at times instead of at every event, which would be one per job.
 EVENTFUL_MAX = 300
+QUICK_S, SLOW_S = 60.0, 900.0
 SOFT_LIMIT_S, HARD_LIMIT_S = 40, 50
 
 logger = logging.getLogger(__name__)
@@ -87,11 +88,11 @@ def _make(forecast: Forecast, now: datetime) -> None:
 
 
 def pace_of(snapshot: Snapshot, cluster: Cluster) -> Pace:
-    """Live rounds follow events; many jobs are decided upon in rounds of the cluster's interval."""
-    queued = int((snapshot.jobs.state == JobState.QUEUED).sum())
+    """Rounds follow events as live ones do, and time a little; of many jobs, time alone."""
+    eventful = int((snapshot.jobs.state == JobState.QUEUED).sum()) <= EVENTFUL_MAX
     return Pace(
-        interval_s=float(max(cluster.round_interval_s, 60)),
-        on_events=queued <= EVENTFUL_MAX,
+        interval_s=SLOW_S if eventful else float(max(cluster.round_interval_s, QUICK_S)),
+        on_events=eventful,
         until_s=snapshot.now_s + HORIZON.total_seconds(),
         patience_s=86_400.0,
         sample_s=math.inf,

@@ -14,6 +14,7 @@ from whatif import doorbell, running, tasks
 from whatif.claims import SILENT, Superseded, abandoned, claim, write
 from whatif.models import Simulation, SimulationRun, State
 from whatif.running import run_claimed
+from whatif.worlds import ready
 
 pytestmark = pytest.mark.django_db
 ONE = [{"name": "fifo"}]
@@ -91,12 +92,11 @@ def test_what_succeeded_is_kept_beside_what_failed(
     member: Api, bell: Bell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulation = asked(member)
-    prepare = running.ready
 
     def fails_for_sjf(owner: Simulation, run: SimulationRun, **more: Any) -> Any:
         if run.policy == "sjf":
             raise ValueError("no")
-        return prepare(owner, run, **more)
+        return ready(owner, run, **more)
 
     monkeypatch.setattr(running, "ready", fails_for_sjf)
     bell.work()

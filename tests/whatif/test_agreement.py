@@ -1,0 +1,150 @@
+"""The service with played agents and the simulator, from the same start, do the same."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clusters.models import Cluster
+from jobs.models import Allocation, Attempt, Job
+from jobs.scheduling.load import load_snapshot
+from jobs.scheduling.round import run_round
+from policies.registry import build
+from policies.snapshot import Snapshot
+from simulator.engine import Pace
+from simulator.live import engine_from
+from tests.jobs.agents.nodes import Agent, join
+from tests.jobs.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
+
+pytestmark = pytest.mark.django_db
+Done = dict[int, tuple[tuple[tuple[int, int], ...], float, float]]
+"""By job: (node, GPU mask) pairs, start and finish in seconds from NOW."""
+
+
+@dataclass
+class Stage:
+    """Agents that run every attempt for exactly as long as its job's estimate says."""
+
+    cluster: Cluster
+    agents: list[Agent]
+    attempts: dict[int, Any] = field(default_factory=dict)
+
+    def play(self) -> None:
+        now = NOW
+        while Job.objects.exclude(state__in=("succeeded", "failed")).exists():
+            while (entry := run_round(self.cluster.pk, now=now)) and entry.started:
+                assert entry.status == "done", entry.error
+                self._begin(now)
+            now = self._end_next()
+
+    def _begin(self, now: datetime) -> None:
+        for agent in self.agents:
+            fresh = [a for a in agent.sync(now=now).attempts if a.attempt_id not in agent.reports]
+            for wanted in fresh:
+                agent.running(wanted)
+                self.attempts[wanted.attempt_id] = wanted
+            if fresh:
+                agent.sync(now=now)
+
+    def _end_next(self) -> datetime:
+        """The moment at which the next attempts end, once they have."""
+        running = Attempt.objects.filter(state=Attempt.State.RUNNING).select_related("job")
+        ends = {attempt: _ends_at(attempt) for attempt in running}
+        now = min(ends.values())
+        for agent in self.agents:
+            here = {row["attempt_id"] for row in _open_on(agent)}
+            over = [a.pk for a, ends_at in ends.items() if ends_at == now and a.pk in here]
+            for attempt_id in over:
+                agent.ended(self.attempts[attempt_id])
+            if over:
+                agent.sync(now=now)
+        return now
+
+
+def _ends_at(attempt: Attempt) -> datetime:
+    assert attempt.started_at is not None
+    return attempt.started_at + timedelta(seconds=attempt.job.estimated_run_s or 0)
+
+
+def _open_on(agent: Agent) -> Any:
+    held = Allocation.objects.filter(node=agent.node, released_at=None)
+    return held.values("attempt_id").distinct()
+
+
+def lived() -> Done:
+    """What became of every job on the service."""
+    found: Done = {}
+    for attempt in Attempt.objects.order_by("pk"):
+        masks: dict[int, int] = {}
+        for held in Allocation.objects.filter(attempt=attempt).select_related("gpu"):
+            masks[held.node_id] = masks.get(held.node_id, 0) | 1 << held.gpu.index
+        assert attempt.started_at is not None
+        assert attempt.ended_at is not None
+        times = ((at - NOW).total_seconds() for at in (attempt.started_at, attempt.ended_at))
+        start_s, end_s = times
+        found[attempt.job_id] = (tuple(sorted(masks.items())), start_s, end_s)
+    return found
+
+
+def simulated(snapshot: Snapshot, policy: str) -> Done:
+    live = engine_from(snapshot, build(policy, {}), Pace(check_plans=True))
+    outcome = live.engine.run()
+    nodes, origin_s = snapshot.nodes.id, snapshot.now_s
+    found: Done = {}
+    for stretch, pieces in zip(outcome.log.stretches, outcome.log.pieces, strict=True):
+        where = tuple(sorted((int(nodes[node]), mask) for node, mask, _, _ in pieces))
+        job = int(live.job_ids[stretch[0]])
+        found[job] = (where, stretch[1] - origin_s, stretch[2] - origin_s)
+    return found
+
+
+def workload(cluster: Cluster, count: int) -> None:
+    """Gangs of all sizes and lengths, of two tenants, submitted over the minutes before."""
+    random = np.random.default_rng(7)
+    tenants = [make_tenant("acme"), make_tenant("globex")]
+    for number in range(count):
+        gpus = int(random.choice([1, 1, 1, 2, 2, 4, 6, 8]))
+        make_jobs(
+            cluster,
+            tenants[number % 2],
+            1,
+            min_gpus=gpus,
+            max_gpus=gpus,
+            cpus_per_gpu=int(random.integers(1, 12)),
+            priority=int(random.integers(0, 101)),
+            estimated_run_s=int(random.integers(5, 2000)),
+            submitted_at=NOW - timedelta(seconds=int(random.integers(1, 600))),
+            deadline_at=NOW + timedelta(seconds=int(random.integers(60, 9000))),
+        )
+
+
+@pytest.mark.parametrize("policy", ["fifo", "fifo-backfill", "priority", "sjf"])
+def test_placements_and_completion_times_agree(policy: str) -> None:
+    cluster = make_cluster(policy=policy)
+    stage = Stage(cluster, [join(cluster, f"n{number}", gpus=4) for number in range(3)])
+    workload(cluster, 24)
+    snapshot = load_snapshot(cluster, now=NOW, seed=0)
+    stage.play()
+    here, there = lived(), simulated(snapshot, policy)
+    assert len(here) == 24
+    assert {job: done[0] for job, done in here.items()} == {j: d[0] for j, d in there.items()}
+    for job, (_, start_s, end_s) in here.items():
+        assert there[job][1:] == pytest.approx((start_s, end_s), abs=1e-6)
+    assert max(start_s for _, start_s, _ in here.values()) > 600
+
+
+def test_from_the_middle_of_the_work_they_agree_as_well() -> None:
+    cluster = make_cluster(policy="fifo-backfill")
+    stage = Stage(cluster, [join(cluster, f"n{number}", gpus=4) for number in range(2)])
+    workload(cluster, 12)
+    run_round(cluster.pk, now=NOW)
+    stage._begin(NOW)
+    now = NOW + timedelta(seconds=1)
+    snapshot = load_snapshot(cluster, now=now, seed=0)
+    later = simulated(snapshot, "fifo-backfill")
+    stage.play()
+    for job, (where, _, end_s) in lived().items():
+        assert later[job][0] == where
+        assert later[job][2] + 1 == pytest.approx(end_s, abs=1e-6)
