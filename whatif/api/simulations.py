@@ -35,10 +35,12 @@ class PageRenderer(BaseRenderer):
 
 
 class SimulationSchema(AutoSchema):
-    """The report is a page."""
+    """The report is a page; neither it nor the results are there from the start."""
 
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses = super()._get_response_bodies(direction)
+        if self.action in {"results", "report"} and direction == "response":
+            responses["409"] = {**responses["404"], "description": "There are no results."}
         if self.action == "report" and direction == "response":
             page = {"schema": {"type": "string"}, "example": examples.PAGE}
             responses["200"]["content"] = {HTML: page}
