@@ -1,7 +1,6 @@
 """What the seed left behind: secrets of every kind of caller, and ids to ask for."""
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -37,11 +36,8 @@ class World:
         return msgspec.json.decode(text, type=cls)
 
 
-def leaks(answer: bytes | str, sent: Any = "") -> list[str]:
-    """Marks of the other tenant in what was received, apart from an address that was asked for."""
-    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
-    text = text.replace(str(sent), "") if sent else text
+def leaks(text: str) -> list[str]:
+    """Marks of the other tenant in what was received, with what stands around them."""
     marks = (CANARY, str(THEIR_IDS_FROM)[:9])
-    return [
-        text[max(0, at - 60) : at + 60] for mark in marks if (at := text.lower().find(mark)) >= 0
-    ]
+    places = [text.lower().find(mark) for mark in marks]
+    return [text[max(0, at - 60) : at + 60] for at in places if at >= 0]
