@@ -29,7 +29,9 @@ HORIZON = timedelta(days=7)
 BUDGET_S = 15.0
 # Past this, rounds are held at times instead of at every event, which would be one per job.
 EVENTFUL_MAX = 300
-QUICK_S, SLOW_S = 60.0, 900.0
+# A round costs as much as its queue is long: 2,000 jobs get one every five minutes.
+SECONDS_PER_JOB = 0.15
+SLOW_S = 900.0
 SOFT_LIMIT_S, HARD_LIMIT_S = 40, 50
 
 logger = logging.getLogger(__name__)
@@ -89,9 +91,10 @@ def _make(forecast: Forecast, now: datetime) -> None:
 
 def pace_of(snapshot: Snapshot, cluster: Cluster) -> Pace:
     """Rounds follow events as live ones do, and time a little; of many jobs, time alone."""
-    eventful = int((snapshot.jobs.state == JobState.QUEUED).sum()) <= EVENTFUL_MAX
+    queued = min(int((snapshot.jobs.state == JobState.QUEUED).sum()), JOBS_MAX)
+    eventful = queued <= EVENTFUL_MAX
     return Pace(
-        interval_s=SLOW_S if eventful else float(max(cluster.round_interval_s, QUICK_S)),
+        interval_s=SLOW_S if eventful else max(cluster.round_interval_s, queued * SECONDS_PER_JOB),
         on_events=eventful,
         until_s=snapshot.now_s + HORIZON.total_seconds(),
         patience_s=86_400.0,
