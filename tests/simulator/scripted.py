@@ -50,7 +50,10 @@ def machines_of(count: int = 2, gpus: int = 4, **node: Any) -> Machines:
 
 
 def setting_of(jobs: Workload, machines: Machines | None = None, **costs: Any) -> Setting:
-    return plain_setting(jobs, machines or machines_of(), costs=Costs(**costs))
+    tenants = [f"tenant-{row}" for row in range(int(jobs.tenant.max()) + 1)]
+    return plain_setting(
+        jobs, machines or machines_of(), tenant_names=tenants, costs=Costs(**costs)
+    )
 
 
 def outcome_of(setting: Setting, policy: Any, **pace: Any) -> Outcome:
