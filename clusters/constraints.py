@@ -87,6 +87,9 @@ RULES = {
         "/gpus",
         "The quota may not be below the GPUs in use; wait or cancel jobs first.",
     ),
+    "boot_once_per_node": ("conflict", "", "The node has told of this boot already."),
+    "counter_once": ("conflict", "", "A GPU's counter of one boot is kept once."),
+    "minute_once": ("conflict", "", "A GPU's minute is kept once."),
     "watch_is_one_row": ("conflict", "", "There is one watch over silent nodes."),
     "clusters_tariff_name_key": ("name_taken", "/name", NAME_TAKEN),
     "tariff_name_is_slug": ("bad_name", "/name", SLUG),
@@ -123,6 +126,11 @@ RULES = {
 # Plain foreign keys, checked at the commit: they speak when a row went, or came into use, between
 # our look-up and the commit. The digits are Django's.
 REFERENCES = {
+    "clusters_boot_node_id_ac9118ba_fk_clusters_node_id": "",
+    "clusters_gpucounter_boot_id_5bffb15a_fk_clusters_boot_id": "",
+    "clusters_gpucounter_gpu_id_ef844282_fk_clusters_gpu_id": "",
+    "clusters_sampleminute_boot_id_2d6860cc_fk_clusters_boot_id": "",
+    "clusters_sampleminute_gpu_id_0a691be2_fk_clusters_gpu_id": "",
     "clusters_carbonhour_series_id_a92347dd_fk_clusters_": "/series",
     "clusters_cluster_carbon_series_id_84144bd8_fk_clusters_": "/carbon_series",
     "clusters_cluster_tariff_id_7189bf6e_fk_clusters_tariff_id": "/tariff",

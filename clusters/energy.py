@@ -18,7 +18,10 @@ HORIZON = timedelta(hours=48)
 
 def price_curves(cluster: Cluster, *, now: datetime) -> tuple[Curve | None, Curve | None]:
     """The cluster's price and carbon from now to the horizon; None where it has neither."""
-    start_s, end_s = int(now.timestamp()), int((now + HORIZON).timestamp())
+    return curves_between(cluster, int(now.timestamp()), int((now + HORIZON).timestamp()))
+
+
+def curves_between(cluster: Cluster, start_s: int, end_s: int) -> tuple[Curve | None, Curve | None]:
     price = carbon = None
     if cluster.tariff is not None:
         price = pure_tariff(cluster.tariff, start_s, end_s).curve(start_s, end_s)

@@ -83,7 +83,41 @@ _RULES: dict[str, tuple[str, str, str]] = {
         "",
         "The tenant has run attempts.",
     ),
+    "jobs_meter_boot_id_f84b2dee_fk_clusters_boot_id": (
+        "in_use", "", "An attempt was metered in this boot.",
+    ),
+    "jobs_meter_gpu_id_a7983ffc_fk_clusters_gpu_id": (
+        "in_use", "", "An attempt was metered on the GPU.",
+    ),
+    "jobs_meter_tenant_id_c9821b6b_fk_tenancy_tenant_id": (
+        "in_use", "", "The tenant has drawn energy.",
+    ),
+    "jobs_ledgerrow_cluster_id_8168f043_fk_clusters_cluster_id": (
+        "in_use", "", "The ledger names the cluster.",
+    ),
+    "jobs_ledgerrow_gpu_id_08afa77a_fk_clusters_gpu_id": (
+        "in_use", "", "The ledger names the GPU.",
+    ),
+    "jobs_ledgerrow_tenant_id_d82c9b5b_fk_tenancy_tenant_id": (
+        "in_use", "", "The ledger names the tenant.",
+    ),
+    "jobs_log_node_id_459f04a8_fk_clusters_node_id": (
+        "in_use", "", "Logs of the node's attempts are kept.",
+    ),
+    "jobs_log_tenant_id_6a8e50de_fk_tenancy_tenant_id": (
+        "in_use", "", "Logs of the tenant's jobs are kept.",
+    ),
+    "jobs_logchunk_tenant_id_0e8248a9_fk_tenancy_tenant_id": (
+        "in_use", "", "Logs of the tenant's jobs are kept.",
+    ),
+    "jobs_logchunk_log_id_a6f4e567_fk_jobs_log_id": ("log_gone", "", "The log is gone."),
+    "jobs_meter_attempt_of_tenant": ("attempt_gone", "", "The attempt is gone."),
+    "jobs_ledgerrow_attempt_of_tenant": ("in_use", "", "The ledger names the attempt."),
+    "jobs_log_attempt_of_tenant": ("attempt_gone", "", "The attempt is gone."),
     # Two writers at once: the loser asks again.
+    "meter_once_per_gpu": ("meter_exists", "", "The attempt has a meter on the GPU."),
+    "log_once": ("log_exists", "", "The stream is kept already."),
+    "log_chunk_once": ("log_exists", "", "The stream has bytes there already."),
     "one_holder_per_gpu": ("gpu_held", "", "Another attempt holds the GPU."),
     "one_live_attempt_per_job": ("attempt_lives", "", "The job already has a live attempt."),
     "attempt_number_once": ("attempt_lives", "", "The job has another attempt of this number."),
@@ -99,6 +133,12 @@ _RULES: dict[str, tuple[str, str, str]] = {
     "part_once_per_node": ("part_exists", "", "The attempt already has a part on the node."),
     "jobs_part_attempt_of_tenant": ("attempt_gone", "", "The attempt is gone."),
     # Shapes of stored rows, which no request writes.
+    "meter_rises": ("invalid_meter", "", "A counter does not fall."),
+    "meter_ends_after_start": ("invalid_meter", "", "A meter is read last after it is read first."),
+    "ledger_window": ("invalid_window", "", "A window ends after it begins."),
+    "ledger_coverage": ("invalid_coverage", "", "A coverage is 0 to 1."),
+    "ledger_method": ("invalid_method", "", "Energy is counted or integrated."),
+    "log_stream": ("invalid_stream", "", "A stream is stdout or stderr."),
     "job_state": ("invalid_state", "", "There is no such state of a job."),
     "job_ended_when_terminal": ("invalid_state", "", "A job has an end exactly when it ended."),
     "attempt_state": ("invalid_state", "", "There is no such state of an attempt."),

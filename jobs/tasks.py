@@ -6,9 +6,13 @@ from django.utils import timezone
 from clusters.rounds import due_clusters, round_claim
 from clusters.services import nodes_finish_draining
 from jobs.agents.loss import watch_nodes
+from jobs.ledger.settle import settle_due
 from jobs.scheduling.nudge import TASK
 from jobs.scheduling.retention import forget_rounds
 from jobs.scheduling.round import run_round
+from jobs.telemetry.digest import samples_digest
+from jobs.telemetry.retention import forget_logs, forget_samples
+from jobs.telemetry.roll_up import samples_roll_up
 from rest.idempotency import purge
 
 
@@ -34,8 +38,18 @@ def watch() -> None:
     nodes_finish_draining(now=now)
 
 
+@shared_task(name="jobs.digest")
+def digest() -> None:
+    """Read the samples that came in, and settle the attempts whose time has come."""
+    samples_digest()
+    settle_due(now=timezone.now())
+
+
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
     now = timezone.now()
     forget_rounds(now=now)
+    samples_roll_up(now=now)
+    forget_samples(now=now)
+    forget_logs(now=now)
     purge(now=now)

@@ -85,6 +85,8 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False
+FORMAT_MODULE_PATH = ["scheduler_service.formats"]
+UNFOLD = {"SITE_TITLE": "Fairwatt", "SITE_HEADER": "Fairwatt", "SITE_SYMBOL": "bolt"}
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -112,6 +114,15 @@ SYNC_INTERVAL_S = environment.number("SYNC_INTERVAL_S", 1.0)
 SAMPLE_INTERVAL_S = environment.number("SAMPLE_INTERVAL_S", 1.0)
 NODE_LEASE_S = environment.number("NODE_LEASE_S", 15.0)
 RUN_LEASE_S = environment.number("RUN_LEASE_S", 120.0)
+# Samples outlive the hours an agent may keep them back; minutes and logs are what people look at.
+SAMPLES_KEEP_S = environment.integer("SAMPLES_KEEP_S", 6 * 3600)
+MINUTES_KEEP_DAYS = environment.integer("MINUTES_KEEP_DAYS", 90)
+LOGS_KEEP_DAYS = environment.integer("LOGS_KEEP_DAYS", 14)
+LOG_CAP_BYTES = environment.integer("LOG_CAP_BYTES", 4 * 1024 * 1024)
+# Requests of one node in a minute; the rest is shed, and each kind has a budget of its own.
+NODE_SYNCS_PER_MINUTE = environment.integer("NODE_SYNCS_PER_MINUTE", 1200)
+NODE_TELEMETRY_PER_MINUTE = environment.integer("NODE_TELEMETRY_PER_MINUTE", 120)
+NODE_LOGS_PER_MINUTE = environment.integer("NODE_LOGS_PER_MINUTE", 600)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["tenancy.authentication.BearerAuthentication"],
@@ -162,6 +173,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "jobs.tick", "schedule": 1.0, "options": {"expires": 5}},
     "watch": {"task": "jobs.watch", "schedule": 2.0, "options": {"expires": 5}},
+    "digest": {"task": "jobs.digest", "schedule": 1.0, "options": {"expires": 5}},
     "sweep": {"task": "jobs.sweep", "schedule": 60.0, "options": {"expires": 50}},
     "forecasts": {"task": "whatif.tick", "schedule": 10.0, "options": {"expires": 9}},
     "simulations": {"task": "whatif.sweep", "schedule": 30.0, "options": {"expires": 25}},

@@ -71,6 +71,9 @@ class Node(models.Model):
     sync_sequence = models.BigIntegerField(default=0)
     losses = models.IntegerField(default=0)
     losses_since = models.DateTimeField(null=True)
+    # Samples that could not be true, and those the agent had to drop before they were sent.
+    samples_refused = models.BigIntegerField(default=0)
+    samples_shed = models.BigIntegerField(default=0)
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

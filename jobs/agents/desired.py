@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db import connection, transaction
 
 from agent.wire import Cancel, DesiredAttempt, Gang
@@ -93,6 +94,7 @@ def _desired(attempt: Attempt, held: list[Allocation], gang: Gang | None) -> Des
         image=job.image,
         clock_mhz=attempt.clock_mhz,
         gang=gang,
+        log_cap_bytes=settings.LOG_CAP_BYTES,
     )
 
 

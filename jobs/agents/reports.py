@@ -11,6 +11,7 @@ from agent.wire import AttemptRef, AttemptReport
 from agent.wire import State as Told
 from clusters.models import Node
 from jobs.agents.outcome import attempt_finish
+from jobs.ledger.meters import meters_read
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt, Job, Part
 
@@ -25,9 +26,10 @@ class Heard:
 
     acks: list[AttemptRef] = field(default_factory=list)
     stale: list[AttemptRef] = field(default_factory=list)
+    refused: int = 0  # meter readings that cannot be true
 
 
-def hear(node: Node, reports: Sequence[AttemptReport], *, now: datetime) -> Heard:
+def hear(node: Node, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Heard:
     heard = Heard()
     if not reports:
         return heard
@@ -38,10 +40,13 @@ def hear(node: Node, reports: Sequence[AttemptReport], *, now: datetime) -> Hear
         if attempt is None or attempt.fence != report.fence or attempt.state in OVER:
             over = report.state is Told.ENDED
             (heard.acks if over else heard.stale).append(report.ref)
+            if over and attempt is not None and attempt.fence == report.fence:
+                # Given up by us, yet what it drew until it died is its own.
+                heard.refused += meters_read(node, boot_id, report, now=now)
         else:
             fresh.append(report)
     for report in fresh:
-        _apply(node, known[report.attempt_id], report, now)
+        heard.refused += _apply(node, known[report.attempt_id], report, boot_id, now)
         if report.state is Told.ENDED:
             heard.acks.append(report.ref)
     return heard
@@ -55,35 +60,41 @@ def _attempts(node: Node, reports: Iterable[AttemptReport]) -> dict[int, Attempt
     return {attempt.pk: attempt for attempt in rows}
 
 
-def _apply(node: Node, attempt: Attempt, report: AttemptReport, now: datetime) -> None:
+def _apply(node: Node, attempt: Attempt, report: AttemptReport, boot_id: str, now: datetime) -> int:
     part = next(part for part in attempt.parts.all() if part.node_id == node.pk)
     if not _news(part, report):
-        return
+        return 0
     with transaction.atomic():
         job = Job.objects.select_for_update().get(pk=attempt.job_id)
         attempt = Attempt.objects.select_for_update().get(pk=attempt.pk)
         parts = list(Part.objects.filter(attempt=attempt).order_by("node_id"))
         part = next(part for part in parts if part.node_id == node.pk)
         if attempt.state in OVER or not _news(part, report):
-            return
+            return 0
+        further = _further(part, report)
         _write_part(part, report, now)
         _write_progress(job, report, now)
+        refused = meters_read(node, boot_id, report, now=now) if further else 0
         _move(attempt, job, parts, now)
+    return refused
 
 
 def _news(part: Part, report: AttemptReport) -> bool:
     if part.state == Part.State.ENDED:
         return False
-    further = _RANK[Part.State(report.state)] > _RANK[Part.State(part.state)]
     return (
-        further
+        _further(part, report)
         or (report.progress_step or 0) > (part.progress_step or 0)
         or ((report.checkpoint_step or 0) > (part.checkpoint_step or 0))
     )
 
 
+def _further(part: Part, report: AttemptReport) -> bool:
+    return _RANK[Part.State(report.state)] > _RANK[Part.State(part.state)]
+
+
 def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
-    if _RANK[Part.State(report.state)] > _RANK[Part.State(part.state)]:
+    if _further(part, report):
         part.state = Part.State(report.state)
     part.progress_step = max(report.progress_step or 0, part.progress_step or 0) or None
     part.checkpoint_step = max(report.checkpoint_step or 0, part.checkpoint_step or 0) or None

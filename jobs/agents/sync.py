@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db import connection
+from django.db.models import F
 
 from agent.wire import Desired, Sync
 from clusters.gpu_faults import gpus_report
@@ -38,7 +39,10 @@ def node_sync(node: Node, sync: Sync, *, now: datetime) -> Desired:
         late = cursor.rowcount == 0
     if late and not Node.objects.filter(pk=node.pk, epoch=sync.epoch).exists():
         raise StaleEpoch
-    heard = hear(node, () if late else sync.attempts, now=now)
+    heard = hear(node, () if late else sync.attempts, boot_id=sync.boot_id, now=now)
+    if heard.refused:
+        itself = Node.objects.filter(pk=node.pk)
+        itself.update(samples_refused=F("samples_refused") + heard.refused)
     if not late:
         gpus_report(node, sync.gpus)
         _return(node, now)

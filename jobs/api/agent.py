@@ -4,9 +4,12 @@ Bodies are read and written by the wire's own codec; docs/agent.md describes the
 not part of the public schema.
 """
 
+import time
 from collections.abc import Callable
+from threading import BoundedSemaphore
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import re_path
 from django.utils import timezone
@@ -16,15 +19,22 @@ from agent import wire
 from clusters.leases import leases
 from clusters.models import Node
 from clusters.services.registration import node_of, node_register
+from jobs.agents.logs import logs_take
 from jobs.agents.sync import node_sync
+from jobs.telemetry.intake import telemetry_take
 from rest.problems import Invalid, Problem, problem_from, response
 from tenancy.authentication import caller_of, scope_opens
 from tenancy.callers import Caller
 from tenancy.rls import ALL, set_scope
 from tenancy.roles import Role
+from tenancy.throttles import WINDOW_S, budgets, too_many
+from tenancy.token_text import hash_of
 
 Message = TypeVar("Message")
 View = Callable[[HttpRequest], HttpResponse]
+
+# Half of a worker's threads: uploads, however many, leave the other half to the syncs.
+_UPLOADS = BoundedSemaphore(2)
 
 
 def _answering(handle: Callable[[HttpRequest], Any]) -> View:
@@ -58,6 +68,25 @@ def _node_caller(request: HttpRequest) -> Caller:
     return caller
 
 
+def _spend(request: HttpRequest, kind: str, limit: int) -> None:
+    """Before anything else is read or looked up: whoever floods costs next to nothing."""
+    who = hash_of(request.META.get("HTTP_AUTHORIZATION", "")).hex()[:32]
+    now_s = time.time()
+    if not budgets(settings.CACHE_URL).take(f"{kind}:{who}", limit, now_s):
+        raise too_many(limit, WINDOW_S - int(now_s) % WINDOW_S)
+
+
+def _upload(request: HttpRequest, kind: str, limit: int, take: Callable[[], Any]) -> Any:
+    _spend(request, kind, limit)
+    if not _UPLOADS.acquire(blocking=False):
+        detail = "Too many uploads at once; keep it and come back."
+        raise Problem(detail, code="busy", status=503, headers={"Retry-After": "1"})
+    try:
+        return take()
+    finally:
+        _UPLOADS.release()
+
+
 def _register(request: HttpRequest) -> wire.Registered:
     register = _read(wire.Register, request)
     caller = None
@@ -81,11 +110,35 @@ def _register(request: HttpRequest) -> wire.Registered:
 
 
 def _sync(request: HttpRequest) -> wire.Desired:
+    _spend(request, "sync", settings.NODE_SYNCS_PER_MINUTE)
     node = node_of(_node_caller(request))
     return node_sync(node, _read(wire.Sync, request), now=timezone.now())
+
+
+def _telemetry(request: HttpRequest) -> wire.TelemetryTaken:
+    def take() -> wire.TelemetryTaken:
+        node = node_of(_node_caller(request))
+        telemetry_take(node, _read(wire.Telemetry, request), now=timezone.now())
+        return wire.TelemetryTaken()
+
+    taken: wire.TelemetryTaken = _upload(
+        request, "telemetry", settings.NODE_TELEMETRY_PER_MINUTE, take
+    )
+    return taken
+
+
+def _logs(request: HttpRequest) -> wire.LogsTaken:
+    def take() -> wire.LogsTaken:
+        node = node_of(_node_caller(request))
+        return logs_take(node, _read(wire.Logs, request), now=timezone.now())
+
+    taken: wire.LogsTaken = _upload(request, "logs", settings.NODE_LOGS_PER_MINUTE, take)
+    return taken
 
 
 urlpatterns = [
     re_path(r"^agent/register/?$", _answering(_register)),
     re_path(r"^agent/sync/?$", _answering(_sync)),
+    re_path(r"^agent/telemetry/?$", _answering(_telemetry)),
+    re_path(r"^agent/logs/?$", _answering(_logs)),
 ]

@@ -5,8 +5,10 @@ from django.urls import re_path
 from jobs.api import agent
 from jobs.api.arrays import ArrayViewSet
 from jobs.api.attempts import AttemptViewSet
+from jobs.api.energy import JobEnergyView, NodeEnergyView, RepriceView, StatementView
 from jobs.api.events import JobEventViewSet
 from jobs.api.jobs import JobViewSet
+from jobs.api.logs import JobLogsView
 from jobs.api.profiles import ProfileViewSet
 from jobs.api.rounds import RoundViewSet, ShadowView
 from rest.routing import ID, Router
@@ -26,5 +28,10 @@ urlpatterns = [
         JobEventViewSet.as_view({"get": "list"}),
         name="job-events",
     ),
+    re_path(rf"^jobs/(?P<job_id>{ID})/logs/?$", JobLogsView.as_view(), name="job-logs"),
+    re_path(rf"^jobs/(?P<job_id>{ID})/energy/?$", JobEnergyView.as_view(), name="job-energy"),
+    re_path(rf"^tenants/(?P<tenant_id>{ID})/statement/?$", StatementView.as_view()),
+    re_path(rf"^nodes/(?P<node_id>{ID})/energy/?$", NodeEnergyView.as_view()),
+    re_path(rf"^clusters/(?P<cluster_id>{ID})/reprice/?$", RepriceView.as_view()),
     re_path(rf"^clusters/(?P<cluster_id>{ID})/shadow/?$", ShadowView.as_view(), name="shadow"),
 ]

@@ -1,7 +1,9 @@
 """Tables of the work, one file per subject."""
 
 from jobs.models.attempt import Allocation, Attempt
+from jobs.models.energy import LedgerRow, Meter
 from jobs.models.job import Job, JobArray, JobDependency, JobEvent
+from jobs.models.log import Log, LogChunk
 from jobs.models.part import Part
 from jobs.models.profile import Profile
 from jobs.models.round import Decision, Round
@@ -14,6 +16,10 @@ __all__ = [
     "JobArray",
     "JobDependency",
     "JobEvent",
+    "LedgerRow",
+    "Log",
+    "LogChunk",
+    "Meter",
     "Part",
     "Profile",
     "Round",

@@ -14,6 +14,10 @@ class Attempt(models.Model):
         ENDED = "ended"
         LOST = "lost"
 
+    class Prediction(models.TextChoices):
+        PROFILE = "profile"
+        NAMEPLATE = "nameplate"
+
     tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
     job = models.ForeignKey("jobs.Job", models.PROTECT, db_constraint=False, db_index=False)
     cluster = models.ForeignKey("clusters.Cluster", models.PROTECT, db_index=False)
@@ -28,6 +32,9 @@ class Attempt(models.Model):
     offered_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+    # What its GPUs were expected to draw when it was placed, and from what that was reckoned.
+    predicted_mj = models.BigIntegerField(null=True)
+    predicted_by = models.TextField(choices=Prediction, null=True)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

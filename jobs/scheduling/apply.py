@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from jobs.attempts import attempts_end, live_attempts
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt
+from jobs.scheduling.predict import predict
 from jobs.scheduling.room import lock_room
 from policies.plan import Piece, Plan, Preempt, SetClock, Start
 
@@ -124,6 +125,7 @@ def _start(starts: Sequence[Start], *, cluster_id: int, round_id: int, now: date
     for entry in fitting:
         if entry.job not in whole:
             room.give_back(tenant_of[entry.job], entry.pieces)
+    predict([attempt_of[job] for job in whole])
     room.save()
     return advance(
         whole, sources=[State.QUEUED], to=State.PLACED, reason="placed", now=now,
@@ -205,7 +207,6 @@ def _preempt(preempts: Sequence[Preempt], now: datetime) -> list[int]:
         to=State.PREEMPTING,
         reason="preempted",
         now=now,
-        detail={"for": {str(entry.job): entry.for_job for entry in preempts}},
     )
     attempts = Attempt.objects.filter(pk__in=live_attempts(stopping))
     unfetched = dict(attempts.filter(state=Attempt.State.OFFERED).values_list("pk", "job_id"))

@@ -1,0 +1,46 @@
+"""What attempts print, in pieces as they came in."""
+
+from django.db import models
+from django.db.models import Q
+
+
+class Log(models.Model):
+    """One stream of an attempt's part on one node; `size` is the next byte that is wanted."""
+
+    class Stream(models.TextChoices):
+        STDOUT = "stdout"
+        STDERR = "stderr"
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    attempt = models.ForeignKey("jobs.Attempt", models.CASCADE, db_constraint=False, db_index=False)
+    node = models.ForeignKey("clusters.Node", models.CASCADE, db_index=False)
+    stream = models.TextField(choices=Stream)
+    size = models.BigIntegerField(default=0)
+    # Where the newest chunk begins: small additions go to it.
+    tail_offset = models.BigIntegerField(default=0)
+    # Nothing follows: the stream has ended, or has reached its cap.
+    closed = models.BooleanField(default=False)
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["attempt", "node", "stream"], name="log_once"),
+            models.CheckConstraint(condition=Q(stream__in=("stdout", "stderr")), name="log_stream"),
+        )
+        indexes = (models.Index(fields=["updated_at"], name="log_by_age"),)
+
+    def __str__(self) -> str:
+        return f"{self.stream} of attempt {self.attempt_id} on node {self.node_id}"
+
+
+class LogChunk(models.Model):
+    tenant = models.ForeignKey("tenancy.Tenant", models.CASCADE, db_index=False)
+    log = models.ForeignKey(Log, models.CASCADE, db_index=False)
+    offset = models.BigIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["log", "offset"], name="log_chunk_once"),)
+
+    def __str__(self) -> str:
+        return f"{len(self.data)} bytes at {self.offset}"
