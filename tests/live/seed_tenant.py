@@ -19,6 +19,7 @@ from jobs.models import (
     Profile,
 )
 from tenancy.models import ApiToken, AuditRow, Membership, Tenant
+from tests.live.seed_energy import seed_energy
 from tests.live.seed_machines import Machines
 from tests.live.world import CANARY, THEIR_IDS_FROM, Ids
 
@@ -63,6 +64,7 @@ def seed_tenant(machines: Machines, marks: Marks, *, gpu: int, now: datetime) ->
     waiting = jobs.job(unmet_dependencies=1)
     JobDependency.objects.create(tenant=tenant, job=waiting, on_job=running)
     queued = jobs.job()
+    seed_energy(machines, queued, marks.text("printed"), machines.gpus[gpu], now)
     return Owned(
         tenant.pk,
         marks,
