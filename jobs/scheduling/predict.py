@@ -21,7 +21,7 @@ WITH held AS (
            CASE WHEN bool_and(point.steps_per_s > 0) AND min(job.work_total) IS NOT NULL
                 THEN greatest(min(job.work_total - job.work_done), 0) / min(point.steps_per_s)
                 ELSE min(job.estimated_run_s)
-                     * (1 - coalesce(least(min(job.work_done / nullif(job.work_total, 0)), 1), 0))
+                     * (1 - least(coalesce(min(job.work_done / nullif(job.work_total, 0)), 0), 1))
                 END AS run_s
     FROM held
     JOIN jobs_attempt attempt ON attempt.id = held.id
