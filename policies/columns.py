@@ -70,8 +70,10 @@ def numbered(*columns: npt.NDArray[Any]) -> tuple[I64, I64]:
     Returns a row of every number, and every row's number.
     """
     code: I64 = np.zeros(len(columns[0]), np.int64)
+    if len(code) <= 1:
+        return code, code
     for values in columns:
-        if len(values) and (values != values[0]).any():
+        if (values != values[0]).any():
             kinds, kind = np.unique(values, return_inverse=True)
             # Numbering again after each column keeps the code below rows squared.
             code = np.unique(code * len(kinds) + kind, return_inverse=True)[1]

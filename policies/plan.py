@@ -8,6 +8,7 @@ job has at most one Preempt, Move, Resize or SetClock, and keeps what it has wit
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -87,6 +88,7 @@ class WaitTable(Table):
     until_s: F64 = column(np.float64, fill=np.nan)
 
     @classmethod
+    @cache
     def none(cls) -> "WaitTable":
         return cls.of(job=[], reason=[], evidence=[])
 

@@ -1,5 +1,6 @@
 """Which nodes a shape of job may use, and whether it could fit them if they were empty."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -108,11 +109,25 @@ class Reach:
         bits = np.uint64(shape.gpu_types) >> nodes.gpu_type.astype(np.uint64)
         self.typed: Bool = self.in_partition & (bits & np.uint64(1)).astype(bool)
         self.ready: Bool = self.typed & (nodes.state == NodeState.READY)
-        could_be_on = self.ready | (self.typed & (nodes.state == NodeState.OFF))
-        empty = (nodes.gpus.astype(np.int64), nodes.cpus.astype(np.int64), nodes.mem_mib)
-        self.all_empty = Stock(snapshot, np.flatnonzero(self.typed), *empty)
-        self.ready_empty = Stock(snapshot, np.flatnonzero(self.ready), *empty)
-        self.on_empty = Stock(snapshot, np.flatnonzero(could_be_on), *empty)
+        self._snapshot = snapshot
+
+    @cached_property
+    def all_empty(self) -> "Stock":
+        return self._empty(self.typed)
+
+    @cached_property
+    def ready_empty(self) -> "Stock":
+        return self._empty(self.ready)
+
+    @cached_property
+    def on_empty(self) -> "Stock":
+        off = self._snapshot.nodes.state == NodeState.OFF
+        return self._empty(self.ready | (self.typed & off))
+
+    def _empty(self, chosen: Bool) -> "Stock":
+        nodes = self._snapshot.nodes
+        gpus, cpus = nodes.gpus.astype(np.int64), nodes.cpus.astype(np.int64)
+        return Stock(self._snapshot, np.flatnonzero(chosen), gpus, cpus, nodes.mem_mib)
 
 
 class Atlas:

@@ -54,7 +54,8 @@ class Desk:
             ledger.ask(shape, like_job=like_job[index], mixes_home_and_lent=mixes)
             for index, shape in enumerate(self.shapes)
         ]
-        self.impossible = [atlas.structural_reason(s) is not None for s in self.shapes]
+        self._atlas = atlas
+        self._possible: dict[int, bool] = {}
         count = len(self.rows)
         self.served = Served([None] * count, [False] * count, [float("nan")] * count)
 
@@ -66,7 +67,7 @@ class Desk:
 
     def _from_home(self) -> None:
         # Room only shrinks, so a shape that found none finds none later in the round.
-        closed = list(self.impossible)
+        closed = [False] * len(self.shapes)
         stuck: set[int] = set()
         for at, index in enumerate(self.shape_of):
             if closed[index]:
@@ -78,11 +79,14 @@ class Desk:
             types = self.ledger.types_within_quota(tenant, ask)
             if not types or not self.has_energy[tenant]:
                 continue
-            if (
-                self._start_at_home(at, home, ask, types)
-                or (home not in stuck and self._move(at, home, ask, types))
-                or self._claim(at, home, ask, types)
-            ):
+            if self._start_at_home(at, home, ask, types):
+                continue
+            if not self._is_possible(index):
+                closed[index] = True
+                continue
+            if home not in stuck and self._move(at, home, ask, types):
+                continue
+            if self._claim(at, home, ask, types):
                 continue
             stuck.add(home)
             if self.backfill is None:
@@ -90,6 +94,13 @@ class Desk:
             else:
                 start_s = self.backfill.reserve(self.rows[at], home, ask, types)
                 self.served.until_s[at] = float("nan") if start_s is None else start_s
+
+    def _is_possible(self, index: int) -> bool:
+        """Whether the shape could ever start; asked only of shapes that did not."""
+        if index not in self._possible:
+            reason = self._atlas.structural_reason(self.shapes[index])
+            self._possible[index] = reason is None
+        return self._possible[index]
 
     def _start_at_home(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
         if self.backfill is None:
@@ -122,7 +133,7 @@ class Desk:
 
     def _by_borrowing(self) -> None:
         """After every owner was served, so that nobody's idle GPU is lent before it is asked."""
-        closed = list(self.impossible)
+        closed = [False] * len(self.shapes)
         stuck: set[int] = set()
         for at, index in enumerate(self.shape_of):
             shape = self.shapes[index]
@@ -139,8 +150,10 @@ class Desk:
             hold = self.ledger.try_place(ask, tenant, types, borrow=shape.borrows)
             self.served.holds[at] = hold
             if hold is None:
-                stuck.add(shape.partition)
-                closed[index] = types is ask.types
+                possible = self._is_possible(index)
+                if possible:
+                    stuck.add(shape.partition)
+                closed[index] = types is ask.types or not possible
 
 
 def waiting(served: Served) -> I64:
