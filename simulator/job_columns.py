@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from policies.columns import F64, I32, I64, U8, U64, Bool
-from policies.snapshot import Blocked, JobState, JobTable
+from policies.snapshot import JobState, JobTable
 from simulator.costs import Costs
 from simulator.workload import Workload
 
@@ -23,7 +23,7 @@ _I32 = (
     "clock_mhz", "held_gpus", "piece_count", "first_node", "first_cpus",
 )  # fmt: skip
 _SEEN_I32 = _I32[:8]
-_NOT_BLOCKED = int(Blocked.NO)
+_HELD_GPUS = _I32.index("held_gpus")
 
 
 def fixed(values: npt.NDArray[G]) -> npt.NDArray[G]:
@@ -108,28 +108,31 @@ class JobColumns:
 
     def table(self, rows: I64, now_s: float) -> JobTable:
         """The live jobs `rows` as policies see them."""
-        numbers = self._f64.take(rows, axis=1)
+        numbers, whole = self._f64.take(rows, axis=1), self._i32.take(rows, axis=1)
         seen = dict(zip(_SEEN_F64, numbers, strict=False))
         done, rate, since_s, resumes_s, s_per_work = numbers[len(_SEEN_F64) :]
-        whole = self._i32.take(rows, axis=1)
+        held_gpus = whole[_HELD_GPUS]
         progress_s = np.maximum(now_s - resumes_s, 0.0)
-        seen["work_left"] -= done + rate * progress_s
-        seen["work_left"] += seen["work_total"]
-        np.maximum(seen["work_left"], 0.0, out=seen["work_left"])
-        np.multiply(seen["work_left"], s_per_work, out=seen["est_run_s"])
-        held_gpus = whole[_I32.index("held_gpus")]
+        left = seen["work_left"]
+        np.subtract(seen["work_total"], done + rate * progress_s, out=left)
+        np.maximum(left, 0.0, out=left)
+        np.multiply(left, s_per_work, out=seen["est_run_s"])
         seen["attained_gpu_s"] += held_gpus * (now_s - since_s)
         self._checkpoints(seen["checkpoint_s"], progress_s, resumes_s, held_gpus > 0, now_s)
+        # Views taken from here on can not be written to.
+        fixed(numbers)
+        fixed(whole)
         return JobTable(
             id=rows,
             state=fixed(self.state[rows]),
-            blocked=fixed(np.full(len(rows), _NOT_BLOCKED, np.uint8)),
+            # No job of a trace is held or depends on another: Blocked.NO is 0.
+            blocked=fixed(np.zeros(len(rows), np.uint8)),
             gpu_types=fixed(self._gpu_types[rows]),
             mem_mib_per_gpu=fixed(self._mem_mib_per_gpu[rows]),
             span=fixed(self._span[rows]),
             preemptible=fixed(self._preemptible[rows]),
-            **{name: fixed(values) for name, values in seen.items()},
-            **dict(zip(_SEEN_I32, fixed(whole), strict=False)),
+            **dict(zip(_SEEN_F64, numbers, strict=False)),
+            **dict(zip(_SEEN_I32, whole, strict=False)),
         )
 
     def _checkpoints(
