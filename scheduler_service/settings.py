@@ -157,6 +157,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 120,
     "unacked_restore_interval": 1,
     "unacked_restore_throttle": 1,
+    # Of the queues that a worker has, the first by name first.
+    "queue_order_strategy": "sorted",
 }
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

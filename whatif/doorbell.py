@@ -9,8 +9,9 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 RUN, FORECAST = "whatif.run", "whatif.forecast"
-# Long work has workers of its own, so that no round waits behind a simulation.
-QUEUE = "whatif"
+# Long work has workers of its own, so that no round waits behind a simulation; they empty their
+# queues by name, so that a forecast waits for runs under way only, not for a whole sweep.
+QUEUES = {RUN: "simulations", FORECAST: "forecasts"}
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ def ring(task: str, ids: Sequence[int]) -> None:
 def _send(task: str, ids: Sequence[int]) -> None:
     for row_id in ids:
         try:
-            current_app.send_task(task, args=[row_id], queue=QUEUE, retry=False)
+            current_app.send_task(task, args=[row_id], queue=QUEUES[task], retry=False)
         except (OperationalError, OSError) as error:
             logger.warning("%s of %s not sent, the sweep will do: %s", task, row_id, error)
             return

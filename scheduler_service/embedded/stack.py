@@ -68,8 +68,9 @@ def _worker(site: Site) -> Program:
 
 def _whatif(site: Site) -> Program:
     """A worker for simulations alone: a round never waits behind one."""
-    options = ("--queues", "whatif", "--hostname", "whatif@%h", "--loglevel", _log_level(site))
-    arguments = (*CELERY, "worker", "--concurrency", "1", *options)
+    queues = ("--queues", "forecasts,simulations", "--hostname", "whatif@%h")
+    options = ("--concurrency", "1", "--loglevel", _log_level(site))
+    arguments = (*CELERY, "worker", *queues, *options)
     return replace(_python(site, "whatif", *arguments), orphan_signal=signal.SIGQUIT)
 
 
