@@ -15,6 +15,10 @@ I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 
+# Two factors below this have a product that an int64 holds.
+_SMALL = 2**31
+
+
 def column(dtype: type[np.generic], *, fill: float | None = None, ndim: int = 1) -> Any:
     """Declare a column; one with a `fill` may be left out when the table is built."""
     return field(metadata={"dtype": dtype, "fill": fill, "ndim": ndim})
@@ -72,11 +76,22 @@ def numbered(*columns: npt.NDArray[Any]) -> tuple[I64, I64]:
     code: I64 = np.zeros(len(columns[0]), np.int64)
     if len(code) <= 1:
         return code, code
-    for values in columns:
-        if (values != values[0]).any():
+    size = 1
+    for given in columns:
+        values = given.view(np.uint8) if given.dtype == np.bool_ else given
+        low, width = int(values.min()), int(values.max()) - int(values.min()) + 1
+        if width == 1:
+            continue
+        if width < _SMALL:
+            kind = (values - values.dtype.type(low)).astype(np.int64)
+        else:
             kinds, kind = np.unique(values, return_inverse=True)
-            # Numbering again after each column keeps the code below rows squared.
-            code = np.unique(code * len(kinds) + kind, return_inverse=True)[1]
+            width = len(kinds)
+        if size * width >= _SMALL**2:
+            numbers, code = np.unique(code, return_inverse=True)
+            size = len(numbers)
+        code = code * width + kind
+        size *= width
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
