@@ -190,6 +190,8 @@ LOGGING = {
     "loggers": {
         # The problem handler has already logged what a client error or a crash was.
         "django.request": {"level": "CRITICAL"},
+        # Scanners send any Host; each would be a traceback.
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
         # Three lines a second from the tick alone.
         "celery.beat": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
