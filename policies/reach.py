@@ -69,32 +69,33 @@ class Stock:
             count = np.minimum(count, self._mem_mib // shape.mem_mib_per_gpu)
         return np.maximum(count, 0)
 
-    def largest(self, shape: Shape) -> int:
-        return int(self.room(shape).max(initial=0))
-
     def fits(self, shape: Shape, span: int | None = None) -> bool:
         """Whether nodes of one GPU type, within one group of the span, have room for it all."""
-        if not len(self.rows):
-            return False
         room = self.room(shape)
-        if room.max() >= shape.gpus:
+        if room.max(initial=0) >= shape.gpus:
             return True
-        widest = Span(shape.span if span is None else span)
-        if widest is Span.NODE:
-            return False
-        return any(self._together(room[at], at, widest, shape.gpus) for at in self._of_type)
+        return self._most(room, Span(shape.span if span is None else span)) >= shape.gpus
 
-    def _together(self, room: I64, at: I64, span: Span, gpus: int) -> bool:
-        if room.sum() < gpus:
-            return False
+    def largest(self, shape: Shape) -> int:
+        """With how many GPUs the shape would fit."""
+        return self._most(self.room(shape), Span(shape.span))
+
+    def _most(self, room: I64, span: Span) -> int:
+        single = int(room.max(initial=0))
+        if span is Span.NODE:
+            return single
+        return max([single, *(self._together(room[at], at, span) for at in self._of_type)])
+
+    def _together(self, room: I64, at: I64, span: Span) -> int:
         if span is Span.ANY:
-            return True
+            return int(room.sum())
+        most = 0
         for kind in span.groups():
             group = self._group[kind][at]
             known = group >= 0
-            if known.any() and np.bincount(group[known], room[known]).max() >= gpus:
-                return True
-        return False
+            if known.any():
+                most = max(most, int(np.bincount(group[known], room[known]).max()))
+        return most
 
 
 class Reach:

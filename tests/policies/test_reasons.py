@@ -227,3 +227,20 @@ def test_every_remedy_has_words(action: str) -> None:
     text = remedy_text(Remedy(action, to=1, by=2.5, name="H100", id=7))
     assert "{" not in text
     assert text
+
+
+@pytest.mark.parametrize(
+    ("span", "to"), [(Span.ANY, 16), (Span.RACK, 12), (Span.NODE, 8)], ids=["any", "rack", "node"]
+)
+def test_a_gang_that_is_too_large_is_told_the_largest_that_fits(span: Span, to: int) -> None:
+    """A type's 8 + 4 GPUs share a rack and 4 stand elsewhere; the other type has 8 alone."""
+    nodes = [
+        Node(gpus=8, rack=0),
+        Node(gpus=4, rack=0),
+        Node(gpus=4, rack=1),
+        Node(gpus=8, rack=1, gpu_type=1),
+    ]
+    wait = wait_of(World(nodes=nodes, gpu_types=("A", "B"), jobs=[queued(64, span=span)]))
+
+    assert wait.reason is Reason.LARGER_THAN_PARTITION
+    assert {"action": "reduce_gpus", "to": to} in actions(wait)
