@@ -4,7 +4,7 @@ FROM python:3.11-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 FAIRWATT_VAR=/var/lib/fairwatt
 WORKDIR /srv/fairwatt
 
-COPY requirements.txt .
+COPY constraints.txt requirements.txt ./
 RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
 
 RUN useradd --system --uid 10001 --no-create-home fairwatt \

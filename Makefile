@@ -4,17 +4,17 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 # The stamp's name holds the checksum of what was installed: other requirements, another stamp.
-STAMP := .venv/installed-$(shell cat requirements.txt requirements-dev.txt | cksum | cut -d' ' -f1)
+STAMP := .venv/installed-$(shell cat constraints.txt requirements.txt requirements-dev.txt | cksum | cut -d' ' -f1)
 N ?= 5000
 
-.PHONY: help install up test lint check bench fuzz clean
+.PHONY: help install up demo test lint check bench fuzz clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /make \1\t/' | expand -t 16
 
 install: $(STAMP) ## Make .venv with the pinned requirements
 
-$(STAMP): requirements.txt requirements-dev.txt
+$(STAMP): constraints.txt requirements.txt requirements-dev.txt
 	@echo "Installing the pinned requirements into .venv (once)" >&2
 	@$(PYTHON) -m venv .venv >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt >&2
@@ -22,6 +22,9 @@ $(STAMP): requirements.txt requirements-dev.txt
 
 up: $(STAMP) ## Run the whole service here; Ctrl-C stops it
 	@exec $(BIN)/python -m scheduler_service.embedded up
+
+demo: $(STAMP) ## Run a mixed workload on what make up started, and check the bill
+	@$(BIN)/python -m scheduler_service.embedded demo
 
 test: $(STAMP) ## Run the tests; make test ARGS="tests/jobs -k cancel"
 	@$(BIN)/python -m pytest $(ARGS)
