@@ -1,0 +1,98 @@
+"""The database's side of the agreement: the demo's cluster, its jobs, and what became of them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db.models import F, Sum
+from django.utils import timezone
+
+from benchmarks.agreement import Done
+from clusters.models import Cluster, Node
+from jobs import demo
+from jobs.models import Allocation, Attempt, Job, Meter
+from jobs.scheduling.load import load_snapshot
+from jobs.scheduling.round import run_round
+from jobs.telemetry.digest import samples_digest
+from policies.power import host_watts_per_gpu
+from policies.registry import build
+from policies.snapshot import Snapshot
+from simulator.engine import Pace
+from simulator.live import engine_from
+from tenancy.models import Tenant
+
+
+def seed(path: Path, address: str) -> list[dict[str, Any]]:
+    """The demo, and the agents it wants."""
+    demo.seed(path, url=address, now=timezone.now())
+    agents: list[dict[str, Any]] = json.loads(path.read_text())["agents"]
+    return agents
+
+
+def all_ready() -> bool:
+    return Node.objects.filter(state=Node.State.READY).count() == len(demo.NODES)
+
+
+def submit(workload: Sequence[tuple[int, int]]) -> Snapshot:
+    """All at once; the snapshot is what the first round will see."""
+    now, cluster = timezone.now(), Cluster.objects.get()
+    owners = list(Tenant.objects.order_by("pk"))
+    Job.objects.bulk_create(
+        Job(
+            cluster=cluster,
+            tenant=owners[number % len(owners)],
+            name=f"sleep-{run_s}",
+            argv=["sleep", str(run_s)],
+            min_gpus=gpus,
+            max_gpus=gpus,
+            estimated_run_s=run_s,
+            submitted_at=now,
+        )
+        for number, (gpus, run_s) in enumerate(workload)
+    )
+    return load_snapshot(cluster, now=now, seed=0)
+
+
+def step() -> bool:
+    """A round, as beat and nudges would hold it; whether all is over."""
+    run_round(Cluster.objects.get().pk, now=timezone.now())
+    samples_digest()
+    return not Job.objects.exclude(state__in=("succeeded", "failed", "cancelled")).exists()
+
+
+def lived() -> dict[int, Done]:
+    found = {}
+    for attempt in Attempt.objects.select_related("job").order_by("pk"):
+        masks: dict[int, int] = {}
+        for held in Allocation.objects.filter(attempt=attempt).select_related("gpu"):
+            masks[held.node_id] = masks.get(held.node_id, 0) | 1 << held.gpu.index
+        if attempt.job.state != Job.State.SUCCEEDED or attempt.job.ended_at is None:
+            raise RuntimeError(f"{attempt.job} has {attempt.job.state}: {attempt.job.reason}")
+        counted = Meter.objects.filter(attempt=attempt).aggregate(
+            mj=Sum(F("now_mj") - F("start_mj"))
+        )
+        jct_s = (attempt.job.ended_at - attempt.job.submitted_at).total_seconds()
+        where = tuple(sorted(masks.items()))
+        found[attempt.job_id] = Done(where, jct_s, (counted["mj"] or 0) / 1000)
+    return found
+
+
+def foretold(snapshot: Snapshot) -> dict[int, Done]:
+    cluster = Cluster.objects.get()
+    live = engine_from(snapshot, build(cluster.policy, cluster.policy_parameters), Pace())
+    outcome = live.engine.run()
+    host_w, idle_w = host_watts_per_gpu(snapshot), snapshot.gpu_types.idle_w
+    found = {}
+    for stretch, pieces in zip(outcome.log.stretches, outcome.log.pieces, strict=True):
+        row, from_s, to_s, gpus, watts = stretch[:5]
+        nodes = np.array([piece[0] for piece in pieces])
+        # Of the GPUs alone, as their counters see it: without the host, with what idles.
+        gpu_w = watts + gpus * float(idle_w[snapshot.nodes.gpu_type[nodes[0]]])
+        gpu_w -= sum(piece[1].bit_count() * float(host_w[piece[0]]) for piece in pieces)
+        where = tuple(sorted((int(snapshot.nodes.id[piece[0]]), piece[1]) for piece in pieces))
+        submitted_s = float(outcome.setting.jobs.submitted_s[row])
+        job = int(live.job_ids[row])
+        found[job] = Done(where, to_s - submitted_s, gpu_w * (to_s - from_s))
+    return found
