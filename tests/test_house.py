@@ -1,6 +1,7 @@
 """The tree is what the docs say: every room stands in the layers, and nothing else does."""
 
 import configparser
+import re
 import tomllib
 from pathlib import Path
 
@@ -44,3 +45,15 @@ def test_readme_and_docs_name_every_room() -> None:
 def test_changelog_knows_the_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert version in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_service_knows_of_the_agent_only_its_messages() -> None:
+    """import-linter cannot say "only this part of a package", so the sources are read."""
+    known = re.compile(r"^\s*(?:from|import) agent(?!\.wire\b| import wire\b)\b", re.MULTILINE)
+    strangers = [
+        str(path.relative_to(ROOT))
+        for room in _layers()
+        for path in (ROOT / room).rglob("*.py")
+        if known.search(path.read_text())
+    ]
+    assert strangers == []
