@@ -38,9 +38,10 @@ class Line:
         return cls(rising[:, 0], rising[:, 1])
 
     def mj_at(self, at_us: int) -> int:
-        after = int(np.searchsorted(self.at_us, at_us, side="right"))
-        if after == 0:
+        # At the first moment, too, where readings may have been bent back to.
+        if at_us <= self.at_us[0]:
             return int(self.mj[0])
+        after = int(np.searchsorted(self.at_us, at_us, side="right"))
         if after == len(self.at_us):
             return int(self.mj[-1])
         t0, t1 = int(self.at_us[after - 1]), int(self.at_us[after])

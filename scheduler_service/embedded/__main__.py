@@ -1,19 +1,22 @@
-"""The embedded stack's command line: `python -m scheduler_service.embedded up`."""
+"""The embedded stack's command line: `python -m scheduler_service.embedded up|demo`."""
 
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
 
+from scheduler_service.embedded.demo.story import demo
 from scheduler_service.embedded.errors import EmbeddedError
 from scheduler_service.embedded.up import up
 
+COMMANDS = {"up": up, "demo": demo}
+
 
 def main(arguments: list[str]) -> int:
-    if arguments != ["up"]:
-        sys.stderr.write("Usage: python -m scheduler_service.embedded up\n")
+    if len(arguments) != 1 or arguments[0] not in COMMANDS:
+        sys.stderr.write("Usage: python -m scheduler_service.embedded up|demo\n")
         return 2
     try:
-        up()
+        COMMANDS[arguments[0]]()
     except (EmbeddedError, ImproperlyConfigured) as error:
         sys.stderr.write(f"\n{error}\n")
         return 1

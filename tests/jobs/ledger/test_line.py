@@ -26,6 +26,11 @@ def test_readings_beyond_the_ends_or_falling_are_bent_back() -> None:
     assert (line.mj_at(5 * S), line.mj_at(7 * S), line.mj_at(8 * S)) == (100, 180, 180)
 
 
+def test_readings_bent_back_to_the_start_take_nothing_from_the_sum() -> None:
+    line = Line.between((5 * S, 100), (10 * S, 200), [(3 * S, 120), (4 * S, 130)])
+    assert line.mj_at(10 * S) - line.mj_at(5 * S) == 100
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 2**60)), max_size=20),
     st.lists(st.integers(0, 10**12), max_size=10),

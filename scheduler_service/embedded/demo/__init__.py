@@ -1,0 +1,1 @@
+"""A mixed workload on the demo cluster, told as it happens."""
