@@ -1,4 +1,4 @@
-"""What Prometheus scrapes: requests by route, over all worker processes of the API."""
+"""What Prometheus scrapes: requests by route over all processes of the API, and the gauges."""
 
 import os
 import time
@@ -16,6 +16,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from scheduler_service import gauges
 from scheduler_service.health import read_only
 
 REQUESTS = Counter(
@@ -57,4 +58,5 @@ def registry() -> CollectorRegistry:
 
 @read_only
 def metrics(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(generate_latest(registry()), content_type=CONTENT_TYPE_LATEST)
+    figures = generate_latest(registry()) + generate_latest(gauges.REGISTRY)
+    return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)

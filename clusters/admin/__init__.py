@@ -15,18 +15,22 @@ from clusters.admin.energy import (
 )
 from clusters.admin.hardware import GpuAdmin, GpuTypeAdmin, NodeAdmin
 from clusters.admin.rights import GpuQuotaAdmin, JoinTokenAdmin
+from clusters.admin.telemetry import BootAdmin, GpuCounterAdmin, SampleMinuteAdmin
 
 __all__ = [
+    "BootAdmin",
     "CarbonHourAdmin",
     "CarbonSeriesAdmin",
     "ClusterAdmin",
     "GpuAdmin",
+    "GpuCounterAdmin",
     "GpuQuotaAdmin",
     "GpuTypeAdmin",
     "JoinTokenAdmin",
     "NodeAdmin",
     "PartitionAdmin",
     "RackAdmin",
+    "SampleMinuteAdmin",
     "SwitchAdmin",
     "TariffAdmin",
     "TariffHourAdmin",

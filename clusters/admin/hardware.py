@@ -117,6 +117,10 @@ class NodeAdmin(ServiceAdmin):
         "driver",
         "agent_version",
         "epoch",
+        "boot_id",
+        "features",
+        "samples_refused",
+        "samples_shed",
         "updated_at",
     )
     actions = ("drain", "resume")

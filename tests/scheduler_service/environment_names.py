@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("scheduler_service", "rest", "tenancy", "clusters", "jobs")
-_READERS = {"text", "words", "integer", "secret"}
+ROOMS = ("scheduler_service", "rest", "tenancy", "clusters", "jobs", "whatif")
+_READERS = {"text", "words", "integer", "number", "secret"}
 
 
 def names_read() -> set[str]:

@@ -11,6 +11,7 @@ from tests.scheduler_service.environment_names import ROOT, names_in, names_read
     "source",
     [
         "environment.text('A', 'x')",
+        "environment.number('A', 1.0)",
         "environment.secret('A', production=True)",
         "os.environ.get('A')",
         "os.environ['A']",

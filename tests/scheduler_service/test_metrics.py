@@ -51,6 +51,7 @@ def test_the_time_taken_is_in_the_histogram() -> None:
     assert REGISTRY.get_sample_value("fairwatt_http_request_seconds_count", labels) == 1
 
 
+@pytest.mark.django_db
 def test_the_page_is_in_prometheus_own_format() -> None:
     serve("GET", "page/", 200)
     answer = metrics(RequestFactory().get("/metrics"))
