@@ -20,7 +20,19 @@ from jobs.scheduling.stopwatch import Stopwatch
 from tenancy.models import Tenant
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
-GANGS = (1, 1, 1, 1, 1, 1, 1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What jobs ask for, each value as likely as it is often listed."""
+
+    gangs: tuple[int, ...]
+    cpus_per_gpu: tuple[int, ...]
+    gpu_types: tuple[list[str], ...]
+
+
+RUNNING = Mix((1,), (4,), ([],))
+QUEUED = Mix((1, 1, 1, 1, 1, 1, 1, 2, 4, 8), (1, 4, 8), ([], [], ["A100"]))
 
 
 @dataclass(frozen=True)
@@ -40,13 +52,15 @@ def build(nodes: int, queued: int, running: int) -> Cluster:
     ]
     _machines(cluster, nodes)
     chance = random.Random(nodes)
-    _jobs(cluster, tenants, running, chance, gangs=(1,))
+    _jobs(cluster, tenants, running, chance, RUNNING)
     entry = record.planned(cluster, load_and_plan(cluster, now=NOW), now=NOW)
     planned = load_and_plan(cluster, now=NOW)
     assert planned.plan is not None, planned.error
     apply_plan(planned.plan, cluster_id=cluster.pk, round_id=entry.pk, now=NOW)
     Attempt.objects.filter(cluster=cluster).update(state="running", started_at=NOW)
-    _jobs(cluster, tenants, queued, chance, gangs=GANGS)
+    placed = Attempt.objects.filter(cluster=cluster).count()
+    assert placed == running, f"{placed} jobs run, not {running}"
+    _jobs(cluster, tenants, queued, chance, QUEUED)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return cluster
@@ -122,12 +136,11 @@ def _jobs(
     tenants: list[Tenant],
     count: int,
     chance: random.Random,
-    *,
-    gangs: tuple[int, ...],
+    mix: Mix,
 ) -> None:
     jobs = []
     for number in range(count):
-        gpus = chance.choice(gangs)
+        gpus = chance.choice(mix.gangs)
         jobs.append(
             Job(
                 cluster=cluster,
@@ -136,8 +149,8 @@ def _jobs(
                 argv=["true"],
                 min_gpus=gpus,
                 max_gpus=gpus,
-                cpus_per_gpu=chance.choice((1, 4, 8)),
-                gpu_types=chance.choice(([], [], ["A100"])),
+                cpus_per_gpu=chance.choice(mix.cpus_per_gpu),
+                gpu_types=chance.choice(mix.gpu_types),
                 priority=chance.randrange(101),
                 estimated_run_s=chance.randrange(60, 86_400),
                 deadline_at=NOW + timedelta(seconds=chance.randrange(3600, 864_000)),
