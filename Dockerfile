@@ -17,4 +17,5 @@ RUN FAIRWATT_ENV=development python manage.py collectstatic --noinput --verbosit
 EXPOSE 8000
 CMD ["granian", "--interface", "wsgi", "scheduler_service.wsgi:application", \
      "--host", "0.0.0.0", "--port", "8000", "--no-ws", \
-     "--workers", "2", "--blocking-threads", "4", "--respawn-failed-workers"]
+     "--workers", "2", "--blocking-threads", "4", "--respawn-failed-workers", \
+     "--backlog", "4096", "--backpressure", "16384"]

@@ -1,9 +1,9 @@
 """What an agent finds wrong with its GPUs takes them out of scheduling until it is right again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.wire import GpuStatus
-from clusters.models import Gpu, Node
+from clusters.models import Gpu
 
 
 def fault_of(status: GpuStatus) -> str:
@@ -14,10 +14,9 @@ def fault_of(status: GpuStatus) -> str:
     return ""
 
 
-def gpus_report(node: Node, statuses: Sequence[GpuStatus]) -> None:
-    """Only changes are written; uuids that are not this node's change nothing."""
-    known = dict(Gpu.objects.filter(node=node).values_list("uuid", "fault"))
+def gpus_report(node_id: int, known: Mapping[str, str], statuses: Sequence[GpuStatus]) -> None:
+    """Only what differs from the known faults is written; other nodes' uuids change nothing."""
     for status in statuses:
         fault = fault_of(status)
         if known.get(status.uuid, fault) != fault:
-            Gpu.objects.filter(node=node, uuid=status.uuid).update(fault=fault)
+            Gpu.objects.filter(node=node_id, uuid=status.uuid).update(fault=fault)

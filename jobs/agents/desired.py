@@ -1,14 +1,16 @@
 """What should run on a node: its open allocations, spelled out for its agent."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import connection, transaction
 
 from agent.wire import Cancel, DesiredAttempt, Gang
 from clusters.models import Node
+from jobs.agents.look import Look
 from jobs.models import Allocation, Attempt, Job, Part
 
 # Below the ephemeral range of Linux; neighbours on a node differ by their attempts' ids.
@@ -34,49 +36,49 @@ class Wanted:
     cancels: tuple[Cancel, ...] = ()
 
 
-def wanted(node: Node, *, now: datetime) -> Wanted:
+def wanted(seen: Look, *, now: datetime) -> Wanted:
     """An attempt counts as fetched once it is in an answer, whether that arrives or not."""
-    held: dict[int, list[Allocation]] = defaultdict(list)
-    rows = (
-        Allocation.objects.filter(node=node, released_at=None)
-        .select_related("gpu", "attempt", "attempt__job")
-        .order_by("attempt_id", "gpu__index")
-    )
-    for allocation in rows:
-        held[allocation.attempt_id].append(allocation)
-    attempts = {pk: allocations[0].attempt for pk, allocations in held.items()}
-    running = [pk for pk, attempt in attempts.items() if attempt.state != "stopping"]
-    fetched = set(
-        Part.objects.filter(node=node, attempt__in=running).values_list("attempt_id", flat=True)
-    )
-    handed_out = set(_hand_out(node, [pk for pk in running if pk not in fetched], now)) | fetched
-    gangs = _gangs(node, [attempts[pk] for pk in running])
+    running = [held for held in seen.held.values() if held.state != Attempt.State.STOPPING]
+    unfetched = [held.attempt_id for held in running if held.part_state is None]
+    handed_out = _hand_out(seen, unfetched, now) if unfetched else frozenset()
     return Wanted(
         attempts=tuple(
-            _desired(attempts[pk], held[pk], gangs.get(pk)) for pk in running if pk in handed_out
+            replace(spelled_out(held.attempt_id, seen.node_id), clock_mhz=held.clock_mhz)
+            for held in running
+            if held.part_state is not None or held.attempt_id in handed_out
         ),
         cancels=tuple(
-            Cancel(pk, attempt.fence, attempt.reason or "preempted")
-            for pk, attempt in attempts.items()
-            if attempt.state == "stopping"
+            Cancel(held.attempt_id, held.fence, held.reason or "preempted")
+            for held in seen.held.values()
+            if held.state == Attempt.State.STOPPING
         ),
     )
 
 
-def _hand_out(node: Node, attempt_ids: list[int], now: datetime) -> list[int]:
+def _hand_out(seen: Look, attempt_ids: list[int], now: datetime) -> frozenset[int]:
     """Nothing new for a node that is not ready; a round or cancel may have taken it back, too."""
-    if not attempt_ids or node.state not in (Node.State.READY, Node.State.DRAINING):
-        return []
+    if seen.state not in (Node.State.READY, Node.State.DRAINING):
+        return frozenset()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT id FROM jobs_job WHERE id IN"
             " (SELECT job_id FROM jobs_attempt WHERE id = ANY(%s)) ORDER BY id FOR NO KEY UPDATE",
             [attempt_ids],
         )
-        cursor.execute(_HAND_OUT, {"attempts": attempt_ids, "node": node.pk, "now": now})
-    return list(
-        Part.objects.filter(node=node, attempt__in=attempt_ids).values_list("attempt_id", flat=True)
+        cursor.execute(_HAND_OUT, {"attempts": attempt_ids, "node": seen.node_id, "now": now})
+    parts = Part.objects.filter(node=seen.node_id, attempt__in=attempt_ids)
+    return frozenset(parts.values_list("attempt_id", flat=True))
+
+
+@lru_cache(maxsize=4096)
+def spelled_out(attempt_id: int, node_id: int) -> DesiredAttempt:
+    """All but the clock is settled when the attempt is placed, and asked for with every sync."""
+    held = list(
+        Allocation.objects.filter(attempt=attempt_id, node=node_id)
+        .select_related("gpu", "attempt", "attempt__job")
+        .order_by("gpu__index")
     )
+    return _desired(held[0].attempt, held, _gang_of(attempt_id, node_id))
 
 
 def _desired(attempt: Attempt, held: list[Allocation], gang: Gang | None) -> DesiredAttempt:
@@ -92,7 +94,6 @@ def _desired(attempt: Attempt, held: list[Allocation], gang: Gang | None) -> Des
         checkpoint_key=f"job-{job.pk}",
         env={**job.env, **_array_env(job)},
         image=job.image,
-        clock_mhz=attempt.clock_mhz,
         gang=gang,
         log_cap_bytes=settings.LOG_CAP_BYTES,
     )
@@ -102,20 +103,15 @@ def _array_env(job: Job) -> dict[str, str]:
     return {} if job.array_index is None else {"FAIRWATT_ARRAY_INDEX": str(job.array_index)}
 
 
-def _gangs(node: Node, attempts: list[Attempt]) -> dict[int, Gang]:
+def _gang_of(attempt_id: int, node_id: int) -> Gang | None:
     """Ranks run over the nodes by id; rank 0's node is where the others meet."""
-    spread = [attempt.pk for attempt in attempts]
-    shares: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    by_node: dict[int, int] = defaultdict(int)
     addresses: dict[int, str] = {}
-    rows = Allocation.objects.filter(attempt__in=spread, released_at=None).order_by("node_id")
-    for attempt_id, node_id, address in rows.values_list("attempt_id", "node_id", "node__address"):
-        shares[attempt_id][node_id] += 1
-        addresses[node_id] = address
-    return {
-        attempt_id: _gang(attempt_id, by_node, addresses, node.pk)
-        for attempt_id, by_node in shares.items()
-        if len(by_node) > 1
-    }
+    rows = Allocation.objects.filter(attempt=attempt_id).order_by("node_id")
+    for holder, address in rows.values_list("node_id", "node__address"):
+        by_node[holder] += 1
+        addresses[holder] = address
+    return _gang(attempt_id, by_node, addresses, node_id) if len(by_node) > 1 else None
 
 
 def _gang(

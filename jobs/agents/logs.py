@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from agent.wire import LogChunk as Sent
 from agent.wire import LogOffset, Logs, LogsTaken
-from clusters.models import Node
+from clusters.senders import Sender
 from jobs.agents.stale import StaleEpoch
 from jobs.models import Attempt, Log, LogChunk
 
@@ -42,15 +42,15 @@ class Wanted:
     closes: bool
 
 
-def logs_take(node: Node, logs: Logs, *, now: datetime) -> LogsTaken:
-    if logs.epoch != node.epoch:
+def logs_take(sender: Sender, logs: Logs, *, now: datetime) -> LogsTaken:
+    if logs.epoch != sender.epoch:
         raise StaleEpoch
-    fences = _fences(node, logs)
+    fences = _fences(sender.node_id, logs)
     ours = [chunk for chunk in logs.chunks if fences.get(chunk.attempt_id) == chunk.fence]
     heads: dict[Key, Log] = {}
     if ours:
         with transaction.atomic():
-            heads = _open(node, ours, now)
+            heads = _open(sender.node_id, ours, now)
             for chunk in ours:
                 _append(heads[chunk.attempt_id, chunk.stream], chunk, now)
     return LogsTaken(tuple(_answer(chunk, heads) for chunk in logs.chunks))
@@ -66,25 +66,29 @@ def wanted(size: int, cap: int, chunk: Sent) -> Wanted:
     return Wanted(data, closes=ends_here or size + len(data) >= cap)
 
 
-def _fences(node: Node, logs: Logs) -> dict[int, int]:
+def _fences(node_id: int, logs: Logs) -> dict[int, int]:
     """Attempts the node has, or had, a part in."""
     named = {chunk.attempt_id for chunk in logs.chunks}
-    return dict(Attempt.objects.filter(pk__in=named, parts__node=node).values_list("pk", "fence"))
+    return dict(
+        Attempt.objects.filter(pk__in=named, parts__node=node_id).values_list("pk", "fence")
+    )
 
 
-def _open(node: Node, chunks: list[Sent], now: datetime) -> dict[Key, Log]:
+def _open(node_id: int, chunks: list[Sent], now: datetime) -> dict[Key, Log]:
     keys = sorted({(chunk.attempt_id, str(chunk.stream)) for chunk in chunks})
     attempts = [attempt for attempt, _ in keys]
     with connection.cursor() as cursor:
         streams = [stream for _, stream in keys]
         values: dict[str, Any] = {
-            "node": node.pk,
+            "node": node_id,
             "now": now,
             "attempts": attempts,
             "streams": streams,
         }
         cursor.execute(_OPEN, values)
-    heads = Log.objects.select_for_update().filter(node=node, attempt__in=attempts).order_by("pk")
+    heads = (
+        Log.objects.select_for_update().filter(node=node_id, attempt__in=attempts).order_by("pk")
+    )
     return {(head.attempt_id, head.stream): head for head in heads}
 
 

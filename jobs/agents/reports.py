@@ -1,23 +1,35 @@
 """What a node says about its attempts, applied once however often and in whatever order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from agent.wire import AttemptRef, AttemptReport
 from agent.wire import State as Told
-from clusters.models import Node
+from jobs.agents.look import Look
 from jobs.agents.outcome import attempt_finish
 from jobs.ledger.meters import meters_read
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt, Job, Part
 
 OVER = (Attempt.State.ENDED, Attempt.State.LOST)
+_TOLD = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
 # A part only moves forward; an older report of an earlier stage changes nothing.
 _RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, Part.State.ENDED: 3}
+
+_PROGRESS = """
+WITH part AS (
+    UPDATE jobs_part part SET progress_step = greatest(progress_step, %(step)s),
+                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s)
+    WHERE attempt_id = %(attempt)s AND node_id = %(node)s AND state <> 'ended'
+)
+UPDATE jobs_job job SET work_done = greatest(work_done, coalesce(%(step)s, 0)),
+                        checkpoint_at = coalesce(%(checkpoint_at)s, checkpoint_at)
+FROM jobs_attempt attempt
+WHERE attempt.id = %(attempt)s AND attempt.fence = %(fence)s AND job.id = attempt.job_id
+"""
 
 
 @dataclass
@@ -26,96 +38,113 @@ class Heard:
 
     acks: list[AttemptRef] = field(default_factory=list)
     stale: list[AttemptRef] = field(default_factory=list)
+    moved: bool = False  # attempts or jobs are in other states than before
     refused: int = 0  # meter readings that cannot be true
 
 
-def hear(node: Node, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Heard:
+def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Heard:
     heard = Heard()
-    if not reports:
-        return heard
-    known = _attempts(node, reports)
-    fresh = []
+    others = []
     for report in reports:
-        attempt = known.get(report.attempt_id)
-        if attempt is None or attempt.fence != report.fence or attempt.state in OVER:
-            over = report.state is Told.ENDED
-            (heard.acks if over else heard.stale).append(report.ref)
-            if over and attempt is not None and attempt.fence == report.fence:
-                # Given up by us, yet what it drew until it died is its own.
-                heard.refused += meters_read(node, boot_id, report, now=now)
-        else:
-            fresh.append(report)
-    for report in fresh:
-        heard.refused += _apply(node, known[report.attempt_id], report, boot_id, now)
+        held = seen.held.get(report.attempt_id)
+        if held is None or held.fence != report.fence or held.part_state is None:
+            others.append(report)
+            continue
+        part = Stage(held.part_state, held.progress_step, held.checkpoint_step)
+        if part.further(report):
+            heard.moved = True
+            heard.refused += _apply(seen.node_id, report, boot_id, now)
+        elif part.news(report):
+            _write_progress(seen.node_id, report, now)
         if report.state is Told.ENDED:
             heard.acks.append(report.ref)
+    if others:
+        _answer_others(seen.node_id, others, heard, boot_id, now)
     return heard
 
 
-def _attempts(node: Node, reports: Iterable[AttemptReport]) -> dict[int, Attempt]:
-    """Attempts the node has a part in; another node's are as unknown as none."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far a part is known to have come; it only moves forward, whatever order reports have."""
+
+    state: str
+    progress_step: int | None
+    checkpoint_step: int | None
+
+    def further(self, report: AttemptReport) -> bool:
+        return _RANK[Part.State(report.state)] > _RANK[Part.State(self.state)]
+
+    def news(self, report: AttemptReport) -> bool:
+        return (report.progress_step or 0) > (self.progress_step or 0) or (
+            (report.checkpoint_step or 0) > (self.checkpoint_step or 0)
+        )
+
+
+def _answer_others(
+    node_id: int, reports: Sequence[AttemptReport], heard: Heard, boot_id: str, now: datetime
+) -> None:
+    """Of attempts that are over, or not this node's: an end is noted, anything else must stop."""
     rows = Attempt.objects.filter(
-        pk__in=[report.attempt_id for report in reports], parts__node=node
-    ).prefetch_related("parts")
-    return {attempt.pk: attempt for attempt in rows}
+        pk__in=[report.attempt_id for report in reports], parts__node=node_id
+    )
+    fences = dict(rows.values_list("pk", "fence"))
+    for report in reports:
+        if report.state is not Told.ENDED:
+            heard.stale.append(report.ref)
+            continue
+        heard.acks.append(report.ref)
+        if fences.get(report.attempt_id) == report.fence:
+            # Given up by us, yet what it drew until it died is its own.
+            heard.refused += meters_read(node_id, boot_id, report, now=now)
 
 
-def _apply(node: Node, attempt: Attempt, report: AttemptReport, boot_id: str, now: datetime) -> int:
-    part = next(part for part in attempt.parts.all() if part.node_id == node.pk)
-    if not _news(part, report):
+@transaction.atomic
+def _apply(node_id: int, report: AttemptReport, boot_id: str, now: datetime) -> int:
+    """The part has come further: how many meter readings that came along cannot be true."""
+    rows = Job.objects.select_for_update(of=("self",))
+    job = rows.get(attempt=report.attempt_id)
+    attempt = Attempt.objects.select_for_update().get(pk=report.attempt_id)
+    parts = list(Part.objects.filter(attempt=attempt).order_by("node_id"))
+    part = next(part for part in parts if part.node_id == node_id)
+    if attempt.state in OVER or not _stage(part).further(report):
         return 0
-    with transaction.atomic():
-        job = Job.objects.select_for_update().get(pk=attempt.job_id)
-        attempt = Attempt.objects.select_for_update().get(pk=attempt.pk)
-        parts = list(Part.objects.filter(attempt=attempt).order_by("node_id"))
-        part = next(part for part in parts if part.node_id == node.pk)
-        if attempt.state in OVER or not _news(part, report):
-            return 0
-        further = _further(part, report)
-        _write_part(part, report, now)
-        _write_progress(job, report, now)
-        refused = meters_read(node, boot_id, report, now=now) if further else 0
-        _move(attempt, job, parts, now)
+    _write_progress(node_id, report, now)
+    _write_part(part, report, now)
+    refused = meters_read(node_id, boot_id, report, now=now)
+    _move(attempt, job, parts, now)
     return refused
 
 
-def _news(part: Part, report: AttemptReport) -> bool:
-    if part.state == Part.State.ENDED:
-        return False
-    return (
-        _further(part, report)
-        or (report.progress_step or 0) > (part.progress_step or 0)
-        or ((report.checkpoint_step or 0) > (part.checkpoint_step or 0))
-    )
-
-
-def _further(part: Part, report: AttemptReport) -> bool:
-    return _RANK[Part.State(report.state)] > _RANK[Part.State(part.state)]
+def _stage(part: Part) -> Stage:
+    return Stage(part.state, part.progress_step, part.checkpoint_step)
 
 
 def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
-    if _further(part, report):
-        part.state = Part.State(report.state)
-    part.progress_step = max(report.progress_step or 0, part.progress_step or 0) or None
-    part.checkpoint_step = max(report.checkpoint_step or 0, part.checkpoint_step or 0) or None
+    part.state = Part.State(report.state)
     part.log_bytes_dropped = report.log_bytes_dropped
     if report.state is Told.ENDED:
         part.ended_at = now - timedelta(seconds=report.ended_age_s or 0)
         part.end = report.end or ""
         part.exit_code, part.signal = report.exit_code, report.signal
         part.detail = report.detail
-    part.save()
+    part.save(update_fields=_TOLD)
 
 
-def _write_progress(job: Job, report: AttemptReport, now: datetime) -> None:
+def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:
     """The job's own columns feed the next round's estimate of what is left."""
-    columns: dict[str, Any] = {}
-    if report.progress_step is not None and report.progress_step > job.work_done:
-        columns["work_done"] = float(report.progress_step)
-    if report.checkpoint_age_s is not None:
-        columns["checkpoint_at"] = now - timedelta(seconds=report.checkpoint_age_s)
-    if columns:
-        Job.objects.filter(pk=job.pk).update(**columns)
+    age_s = report.checkpoint_age_s
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PROGRESS,
+            {
+                "attempt": report.attempt_id,
+                "fence": report.fence,
+                "node": node_id,
+                "step": report.progress_step,
+                "checkpoint": report.checkpoint_step,
+                "checkpoint_at": None if age_s is None else now - timedelta(seconds=age_s),
+            },
+        )
 
 
 def _move(attempt: Attempt, job: Job, parts: Sequence[Part], now: datetime) -> None:

@@ -1,55 +1,56 @@
 """The heartbeat: take what a node says, answer what it should run."""
 
+import time
+from collections.abc import Callable
 from datetime import datetime
 
-from django.db import connection
 from django.db.models import F
 
 from agent.wire import Desired, Sync
 from clusters.gpu_faults import gpus_report
-from clusters.leases import leases
+from clusters.leases import Leases, leases
 from clusters.models import Node
 from clusters.node_states import State, advance
 from jobs.agents.desired import wanted
-from jobs.agents.reports import hear
+from jobs.agents.look import Look, look, touch
+from jobs.agents.reports import Heard, hear
 from jobs.agents.stale import StaleEpoch, StaleFences
 
-# By itself and first: it holds no lock while reports lock jobs, and a late sync changes nothing.
-_TOUCH = """
-UPDATE clusters_node SET last_sync_at = %(now)s, sync_sequence = %(sequence)s,
-                         boot_id = %(boot)s
-WHERE id = %(node)s AND epoch = %(epoch)s AND sync_sequence < %(sequence)s
-"""
+COUNT_EVERY_S = 5.0
 
 
-def node_sync(node: Node, sync: Sync, *, now: datetime) -> Desired:
-    if sync.epoch != node.epoch:
+class Pace:
+    """The leases for as many nodes as there are, counted now and then."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._counted_s, self._nodes = clock, float("-inf"), 0
+
+    def granted(self) -> Leases:
+        if self._clock() - self._counted_s > COUNT_EVERY_S:
+            self._counted_s = self._clock()
+            self._nodes = Node.objects.exclude(last_sync_at=None).count()
+        return leases(self._nodes)
+
+
+PACE = Pace()
+
+
+def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
+    seen = touch(token_id, sync, now=now)
+    heard = Heard()
+    if seen is not None:
+        heard = hear(seen, sync.attempts, boot_id=sync.boot_id, now=now)
+        gpus_report(seen.node_id, seen.faults, sync.gpus)
+        if _changed(seen, heard, now):
+            seen = look(token_id, sync.epoch)
+    else:
+        seen = look(token_id, sync.epoch)
+    if seen is None:
         raise StaleEpoch
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _TOUCH,
-            {
-                "node": node.pk,
-                "epoch": sync.epoch,
-                "sequence": sync.sequence + 1,
-                "boot": sync.boot_id,
-                "now": now,
-            },
-        )
-        late = cursor.rowcount == 0
-    if late and not Node.objects.filter(pk=node.pk, epoch=sync.epoch).exists():
-        raise StaleEpoch
-    heard = hear(node, () if late else sync.attempts, boot_id=sync.boot_id, now=now)
-    if heard.refused:
-        itself = Node.objects.filter(pk=node.pk)
-        itself.update(samples_refused=F("samples_refused") + heard.refused)
-    if not late:
-        gpus_report(node, sync.gpus)
-        _return(node, now)
     if heard.stale:
         raise StaleFences(heard.stale)
-    running = wanted(node, now=now)
-    granted = leases(_nodes())
+    running = wanted(seen, now=now)
+    granted = PACE.granted()
     return Desired(
         next_sync_s=granted.next_sync_s,
         node_lease_s=granted.node_lease_s,
@@ -61,13 +62,13 @@ def node_sync(node: Node, sync: Sync, *, now: datetime) -> Desired:
     )
 
 
-def _return(node: Node, now: datetime) -> None:
-    """A lost node that speaks again was only out of hearing."""
-    if node.state == State.LOST:
-        itself = Node.objects.filter(pk=node.pk)
+def _changed(seen: Look, heard: Heard, now: datetime) -> bool:
+    """Whether what was seen of the node is no longer so."""
+    itself = Node.objects.filter(pk=seen.node_id)
+    if heard.refused:
+        itself.update(samples_refused=F("samples_refused") + heard.refused)
+    # A lost node that speaks again was only out of hearing.
+    lost = seen.state == State.LOST
+    if lost:
         advance(itself, sources=[State.LOST], to=State.READY, now=now, reason="")
-        node.refresh_from_db(fields=["state"])
-
-
-def _nodes() -> int:
-    return Node.objects.exclude(last_sync_at=None).count()
+    return lost or heard.moved

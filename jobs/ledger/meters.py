@@ -7,7 +7,6 @@ from django.db import connection
 
 from agent.wire import AttemptReport, End, EnergyMethod, State
 from clusters.boots import boot_number
-from clusters.models import Node
 
 # By then the readings of an attempt's last seconds have come in, too.
 LAST_SAMPLES = timedelta(seconds=10)
@@ -55,7 +54,7 @@ WHERE attempt_id = %s AND NOT final AND gpu_id IN (SELECT id FROM clusters_gpu W
 """
 
 
-def meters_read(node: Node, boot_id: str, report: AttemptReport, *, now: datetime) -> int:
+def meters_read(node_id: int, boot_id: str, report: AttemptReport, *, now: datetime) -> int:
     """Told when an attempt begins to run and when it is over; in between samples tell.
 
     How many of the readings cannot be true.
@@ -63,23 +62,23 @@ def meters_read(node: Node, boot_id: str, report: AttemptReport, *, now: datetim
     refused = 0
     over = report.state is State.ENDED
     # After a reboot the counter on the node is another one than the attempt began with.
-    boot = None if report.end is End.NODE_REBOOTED else boot_number(node.pk, boot_id, now=now)
+    boot = None if report.end is End.NODE_REBOOTED else boot_number(node_id, boot_id, now=now)
     with connection.cursor() as cursor:
         if boot is not None and report.energy:
-            cursor.execute(_READ, _values(node, boot, report, over, now))
+            cursor.execute(_READ, _values(node_id, boot, report, over, now))
             refused = len(report.energy) - cursor.rowcount
         if over:
             # What could not be read at the end counts as far as it was read.
-            cursor.execute(_CLOSE, [now + LAST_SAMPLES, report.attempt_id, node.pk])
+            cursor.execute(_CLOSE, [now + LAST_SAMPLES, report.attempt_id, node_id])
     return refused
 
 
 def _values(
-    node: Node, boot: int, report: AttemptReport, over: bool, now: datetime
+    node_id: int, boot: int, report: AttemptReport, over: bool, now: datetime
 ) -> dict[str, Any]:
     until = now - timedelta(seconds=report.ended_age_s or 0)
     return {
-        "node": node.pk,
+        "node": node_id,
         "attempt": report.attempt_id,
         "boot": boot,
         "uuids": [energy.uuid for energy in report.energy],

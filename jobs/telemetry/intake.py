@@ -16,6 +16,7 @@ from django.db.models import F
 from agent.wire import EnergyMethod, Telemetry
 from clusters.boots import boot_number, gpus_of
 from clusters.models import Node
+from clusters.senders import Sender
 from jobs.agents.stale import StaleEpoch
 from rest.problems import Contradiction, Problem
 
@@ -50,30 +51,32 @@ class Inbox:
 INBOX = Inbox()
 
 
-def telemetry_take(node: Node, telemetry: Telemetry, *, now: datetime) -> int:
+def telemetry_take(sender: Sender, telemetry: Telemetry, *, now: datetime) -> int:
     """How many samples went in; those of GPUs that are not the node's, or too old, are counted."""
-    if telemetry.epoch != node.epoch:
+    if telemetry.epoch != sender.epoch:
         raise StaleEpoch
     INBOX.refuse_if_full(monotonic())
-    boot = boot_number(node.pk, telemetry.boot_id, now=now)
+    boot = boot_number(sender.node_id, telemetry.boot_id, now=now)
     if boot is None:
         raise Contradiction.at("/boot_id", "too_many_boots", "The node has booted too often today.")
-    rows = list(_rows(node, boot, telemetry, now))
+    rows = list(_rows(sender, boot, telemetry, now))
     if rows:
         _copy(rows)
-    _note(node, refused=len(telemetry.samples) - len(rows), shed=telemetry.samples_shed)
+    _note(sender, refused=len(telemetry.samples) - len(rows), shed=telemetry.samples_shed)
     return len(rows)
 
 
-def _rows(node: Node, boot: int, telemetry: Telemetry, now: datetime) -> Iterator[tuple[Any, ...]]:
-    gpus = gpus_of(node.pk, node.epoch)
+def _rows(
+    sender: Sender, boot: int, telemetry: Telemetry, now: datetime
+) -> Iterator[tuple[Any, ...]]:
+    gpus = gpus_of(sender.node_id, sender.epoch)
     oldest_ms = telemetry.sent_boot_ms - 1000 * settings.SAMPLES_KEEP_S
     for sample in telemetry.samples:
         gpu = gpus.get(sample.uuid)
         if gpu is None or sample.boot_ms < oldest_ms:
             continue
         yield (
-            node.pk,
+            sender.node_id,
             gpu,
             boot,
             sample.sequence,
@@ -99,8 +102,8 @@ def _copy(rows: list[tuple[Any, ...]]) -> None:
                 copy.write_row(row)
 
 
-def _note(node: Node, *, refused: int, shed: int) -> None:
-    if refused or shed != node.samples_shed:
-        Node.objects.filter(pk=node.pk).update(
+def _note(sender: Sender, *, refused: int, shed: int) -> None:
+    if refused or shed != sender.samples_shed:
+        Node.objects.filter(pk=sender.node_id).update(
             samples_refused=F("samples_refused") + refused, samples_shed=shed
         )

@@ -14,6 +14,8 @@ from scheduler_service.embedded.program import Program
 API_WORKERS = 2
 # Each thread keeps one database connection; Postgres has 100 of them by default.
 API_THREADS_PER_WORKER = 4
+# Connections, most of them idle: every agent keeps two open between its requests.
+API_CONNECTIONS_PER_WORKER = 16_384
 CELERY = ("-m", "celery", "-A", "scheduler_service", "--quiet")
 
 
@@ -55,6 +57,7 @@ def _api(site: Site) -> Program:
         *("-m", "granian", "--interface", "wsgi", "scheduler_service.wsgi:application"),
         *("--host", site.host, "--port", str(site.port), "--no-ws"),
         *("--workers", str(API_WORKERS), "--blocking-threads", str(API_THREADS_PER_WORKER)),
+        *("--backlog", "4096", "--backpressure", str(API_CONNECTIONS_PER_WORKER)),
         *("--respawn-failed-workers", "--workers-kill-timeout", "5"),
     )
     return replace(_python(site, "api", *arguments), ready=lambda pid: _answers_ready(site))

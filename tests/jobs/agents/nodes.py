@@ -79,10 +79,15 @@ class Agent:
             attempts=tuple(self.reports.values()),
             gpus=gpus,
         )
-        answer = node_sync(self.node, message, now=now)
+        answer = node_sync(self.token_id, message, now=now)
         for ref in answer.acks:
             self.reports.pop(ref.attempt_id, None)
         return answer
+
+    @property
+    def token_id(self) -> int:
+        assert self.node.token_id is not None
+        return self.node.token_id
 
     def running(self, attempt: Any, **fields: Any) -> None:
         self.reports[attempt.attempt_id] = AttemptReport(

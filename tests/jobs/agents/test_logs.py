@@ -12,6 +12,7 @@ from jobs.models import LogChunk as Stored
 from tests.jobs.agents.nodes import join
 from tests.jobs.ledger.attempts import Metered
 from tests.jobs.scheduling.world import NOW
+from tests.jobs.telemetry.readings import sender
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +28,7 @@ def _send(metered: Metered, *chunks: tuple[int, bytes, bool], fence: int = 0) ->
         LogChunk(wanted.attempt_id, fence or wanted.fence, Stream.STDOUT, offset, data, final)
         for offset, data, final in chunks
     )
-    return logs_take(metered.agent.node, Logs(metered.agent.epoch, sent), now=NOW)
+    return logs_take(sender(metered.agent.node), Logs(metered.agent.epoch, sent), now=NOW)
 
 
 def _answer(metered: Metered, *chunks: tuple[int, bytes, bool], fence: int = 0) -> tuple[int, bool]:
@@ -86,7 +87,7 @@ def test_logs_of_others_attempts_are_not_wanted(metered: Metered, lie: str) -> N
     fence = wanted.fence + (lie == "fence")
     node = join(metered.job.cluster, "n2").node if lie == "node" else metered.agent.node
     chunk = LogChunk(attempt, fence, Stream.STDERR, 0, b"forged")
-    taken = logs_take(node, Logs(node.epoch, (chunk,)), now=NOW)
+    taken = logs_take(sender(node), Logs(node.epoch, (chunk,)), now=NOW)
 
     assert taken.offsets == (LogOffset(attempt, Stream.STDERR, 0, closed=True),)
     assert not Log.objects.exists()
@@ -94,7 +95,7 @@ def test_logs_of_others_attempts_are_not_wanted(metered: Metered, lie: str) -> N
 
 def test_an_older_epoch_is_fenced(metered: Metered) -> None:
     with pytest.raises(StaleEpoch):
-        logs_take(metered.agent.node, Logs(metered.agent.epoch + 1, ()), now=NOW)
+        logs_take(sender(metered.agent.node), Logs(metered.agent.epoch + 1, ()), now=NOW)
 
 
 def test_last_words_come_after_the_end(metered: Metered) -> None:

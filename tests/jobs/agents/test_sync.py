@@ -175,7 +175,7 @@ def test_a_late_sync_is_answered_but_not_applied() -> None:
     late = Sync(agent.epoch, 0, BOOT, 0, attempts=tuple(agent.reports.values()))
     agent.reports.clear()
 
-    answer = node_sync(agent.node, late, now=NOW)
+    answer = node_sync(agent.token_id, late, now=NOW)
 
     assert answer.attempts == (wanted,)
     assert Job.objects.get(pk=job.pk).state == "placed"
@@ -187,7 +187,7 @@ def test_an_older_epoch_is_fenced() -> None:
     agent.node.refresh_from_db()
 
     with pytest.raises(StaleEpoch):
-        node_sync(agent.node, Sync(1, 99, BOOT, 0), now=NOW)
+        node_sync(agent.token_id, Sync(1, 99, BOOT, 0), now=NOW)
 
 
 def test_a_stale_fence_and_a_foreign_attempt_are_told_to_stop() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.wire import Sample, Telemetry
 from clusters.models import Node
+from clusters.senders import Sender
 from jobs.telemetry.digest import samples_digest
 from jobs.telemetry.intake import telemetry_take
 from tests.jobs.agents.nodes import BOOT
@@ -27,9 +28,13 @@ def telemetry(node: Node, samples: Sequence[Sample], **fields: Any) -> Telemetry
     return Telemetry(samples=tuple(samples), **values)
 
 
+def sender(node: Node) -> Sender:
+    return Sender(node.pk, node.epoch, node.samples_shed)
+
+
 def take(node: Node, samples: Sequence[Sample], now: datetime = NOW, **fields: Any) -> None:
     """What comes in is digested at once."""
-    telemetry_take(node, telemetry(node, samples, **fields), now=now)
+    telemetry_take(sender(node), telemetry(node, samples, **fields), now=now)
     samples_digest()
 
 
@@ -79,5 +84,7 @@ def deliver(node: Node, samples: Iterable[Sample], batch: int = 2048) -> None:
     for first in range(0, len(waiting), batch):
         part = waiting[first : first + batch]
         newest_ms = max(each.boot_ms for each in part)
-        telemetry_take(node, telemetry(node, part), now=NOW + timedelta(milliseconds=newest_ms))
+        telemetry_take(
+            sender(node), telemetry(node, part), now=NOW + timedelta(milliseconds=newest_ms)
+        )
     samples_digest()

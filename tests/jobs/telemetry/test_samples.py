@@ -18,7 +18,7 @@ from jobs.telemetry.intake import telemetry_take
 from rest.problems import Contradiction, Problem
 from tests.jobs.agents.nodes import Agent, join
 from tests.jobs.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
-from tests.jobs.telemetry.readings import Gpu, deliver, sample, take, telemetry
+from tests.jobs.telemetry.readings import Gpu, deliver, sample, sender, take, telemetry
 
 pytestmark = pytest.mark.django_db
 
@@ -142,7 +142,7 @@ def test_what_the_agent_had_to_shed_is_known(agent: Agent) -> None:
 def test_an_older_epoch_is_fenced(agent: Agent) -> None:
     message = replace(telemetry(agent.node, [sample(UUID, 1, 5)]), epoch=agent.node.epoch + 1)
     with pytest.raises(StaleEpoch):
-        telemetry_take(agent.node, message, now=NOW)
+        telemetry_take(sender(agent.node), message, now=NOW)
 
 
 def test_boots_without_end_are_refused(agent: Agent) -> None:
@@ -156,10 +156,10 @@ def test_a_full_inbox_sheds(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(intake, "INBOX", intake.Inbox())
     monkeypatch.setattr(intake, "INBOX_MOST", 2)
     samples = [sample(UUID, number, number) for number in range(4)]
-    telemetry_take(agent.node, telemetry(agent.node, samples), now=NOW)
+    telemetry_take(sender(agent.node), telemetry(agent.node, samples), now=NOW)
     monkeypatch.setattr(intake, "INBOX", intake.Inbox())
     with pytest.raises(Problem) as shed:
-        telemetry_take(agent.node, telemetry(agent.node, samples), now=NOW)
+        telemetry_take(sender(agent.node), telemetry(agent.node, samples), now=NOW)
     assert (shed.value.status_code, shed.value.headers) == (429, {"Retry-After": "10"})
     assert samples_digest() == 4
 

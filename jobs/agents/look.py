@@ -1,0 +1,76 @@
+"""What the record says about a node, in one statement: a sync without news needs no other."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from agent.wire import Sync
+
+# Both by themselves: they hold no lock while reports lock jobs. A late sync touches nothing.
+_TOUCH = """
+UPDATE clusters_node SET last_sync_at = %(now)s, sync_sequence = %(sequence)s, boot_id = %(boot)s
+WHERE token_id = %(token)s AND epoch = %(epoch)s AND sync_sequence < %(sequence)s
+RETURNING id, state
+"""
+_FIND = "SELECT id, state FROM clusters_node WHERE token_id = %(token)s AND epoch = %(epoch)s"
+
+_LOOK = """
+WITH node AS ({node})
+SELECT node.id, node.state,
+       (SELECT json_object_agg(gpu.uuid, gpu.fault) FROM clusters_gpu gpu
+        WHERE gpu.node_id = node.id),
+       (SELECT json_agg(json_build_array(attempt.id, attempt.fence, attempt.state,
+                   attempt.reason, attempt.clock_mhz, part.state, part.progress_step,
+                   part.checkpoint_step) ORDER BY attempt.id)
+        FROM (SELECT DISTINCT attempt_id FROM jobs_allocation
+              WHERE node_id = node.id AND released_at IS NULL) held
+        JOIN jobs_attempt attempt
+          ON attempt.id = held.attempt_id AND attempt.state NOT IN ('ended', 'lost')
+        LEFT JOIN jobs_part part ON part.attempt_id = attempt.id AND part.node_id = node.id)
+FROM node
+"""
+_TOUCH_AND_LOOK, _ONLY_LOOK = _LOOK.format(node=_TOUCH), _LOOK.format(node=_FIND)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An attempt with open allocations on the node; without a part the node knows nothing of it."""
+
+    attempt_id: int
+    fence: int
+    state: str
+    reason: str
+    clock_mhz: int | None
+    part_state: str | None
+    progress_step: int | None
+    checkpoint_step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    node_id: int
+    state: str
+    faults: dict[str, str]
+    held: dict[int, Held]
+
+
+def touch(token_id: int, sync: Sync, *, now: datetime) -> Look | None:
+    """None for a sync that is late, or of an agent that is no longer this node's."""
+    values = {"sequence": sync.sequence + 1, "boot": sync.boot_id, "now": now}
+    return _look(_TOUCH_AND_LOOK, {"token": token_id, "epoch": sync.epoch, **values})
+
+
+def look(token_id: int, epoch: int) -> Look | None:
+    return _look(_ONLY_LOOK, {"token": token_id, "epoch": epoch})
+
+
+def _look(statement: str, values: dict[str, Any]) -> Look | None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    node_id, state, faults, held = row
+    return Look(node_id, state, faults or {}, {each[0]: Held(*each) for each in held or ()})
