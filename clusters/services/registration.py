@@ -10,7 +10,6 @@ from django.db.models import F
 from agent.wire import GpuInventory, Inventory, Register
 from clusters.models import Gpu, GpuType, JoinToken, Node
 from clusters.node_states import State, advance
-from clusters.work import holding_work
 from rest.problems import Conflict, Contradiction, Forbidden
 from tenancy import audit
 from tenancy.callers import SYSTEM, Caller
@@ -135,7 +134,7 @@ def _take_gpus(node: Node, gpus: Sequence[GpuInventory]) -> None:
         raise Conflict.at(at, "gpu_of_another_node", f"GPU {foreign.uuid} is another node's.")
     rows = {gpu.uuid: gpu for gpu in Gpu.objects.select_for_update().filter(node=node)}
     gone = [gpu for uuid, gpu in rows.items() if uuid not in uuids]
-    _retire(node, gone)
+    _retire(gone, {gpu.index for gpu in gpus})
     for gpu in gpus:
         if gpu.uuid in rows:
             Gpu.objects.filter(pk=rows[gpu.uuid].pk).update(index=gpu.index, fault="")
@@ -143,13 +142,18 @@ def _take_gpus(node: Node, gpus: Sequence[GpuInventory]) -> None:
             Gpu.objects.create(node=node, index=gpu.index, uuid=gpu.uuid)
 
 
-def _retire(node: Node, gone: Sequence[Gpu]) -> None:
-    """A placeholder that never held work makes room; a real GPU that is missing is a fault."""
+def _retire(gone: Sequence[Gpu], taken: set[int]) -> None:
+    """A placeholder that never held work makes room; a real GPU that is missing is a fault.
+
+    It keeps its row, for its history, but not an index that another GPU has now.
+    """
+    free = [index for index in range(64) if index not in taken | {gpu.index for gpu in gone}]
     for gpu in gone:
-        if holding_work(Node.objects.filter(pk=node.pk, gpu=gpu)).exists():
-            Gpu.objects.filter(pk=gpu.pk).update(fault="missing from the node's inventory")
-        else:
+        if not Gpu.objects.filter(pk=gpu.pk, allocation__isnull=False).exists():
             gpu.delete()
+            continue
+        index = free.pop() if gpu.index in taken and free else gpu.index
+        Gpu.objects.filter(pk=gpu.pk).update(fault="missing from the node's inventory", index=index)
 
 
 def _gpu_type(gpus: Sequence[GpuInventory]) -> GpuType:

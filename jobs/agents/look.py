@@ -4,17 +4,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from agent.wire import Sync
+from jobs.prepared import fetch
 
 # Both by themselves: they hold no lock while reports lock jobs. A late sync touches nothing.
 _TOUCH = """
-UPDATE clusters_node SET last_sync_at = %(now)s, sync_sequence = %(sequence)s, boot_id = %(boot)s
-WHERE token_id = %(token)s AND epoch = %(epoch)s AND sync_sequence < %(sequence)s
+UPDATE clusters_node SET last_sync_at = %(now)s, sync_sequence = %(sequence)s::int8,
+    boot_id = %(boot)s
+WHERE token_id = %(token)s::int8 AND epoch = %(epoch)s::int8
+  AND sync_sequence < %(sequence)s::int8
 RETURNING id, state
 """
-_FIND = "SELECT id, state FROM clusters_node WHERE token_id = %(token)s AND epoch = %(epoch)s"
+_FIND = """
+SELECT id, state FROM clusters_node
+WHERE token_id = %(token)s::int8 AND epoch = %(epoch)s::int8
+"""
 
 _LOOK = """
 WITH node AS ({node})
@@ -28,7 +32,9 @@ SELECT node.id, node.state,
               WHERE node_id = node.id AND released_at IS NULL) held
         JOIN jobs_attempt attempt
           ON attempt.id = held.attempt_id AND attempt.state NOT IN ('ended', 'lost')
-        LEFT JOIN jobs_part part ON part.attempt_id = attempt.id AND part.node_id = node.id)
+        LEFT JOIN jobs_part part ON part.attempt_id = attempt.id AND part.node_id = node.id),
+       -- A crash may forget that a node spoke half a second ago: no sync waits for the disk.
+       set_config('synchronous_commit', 'off', true)
 FROM node
 """
 _TOUCH_AND_LOOK, _ONLY_LOOK = _LOOK.format(node=_TOUCH), _LOOK.format(node=_FIND)
@@ -67,10 +73,8 @@ def look(token_id: int, epoch: int) -> Look | None:
 
 
 def _look(statement: str, values: dict[str, Any]) -> Look | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        row = cursor.fetchone()
-    if row is None:
+    rows = fetch(statement, values)
+    if not rows:
         return None
-    node_id, state, faults, held = row
+    node_id, state, faults, held, _ = rows[0]
     return Look(node_id, state, faults or {}, {each[0]: Held(*each) for each in held or ()})

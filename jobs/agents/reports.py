@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from agent.wire import AttemptRef, AttemptReport
 from agent.wire import State as Told
@@ -13,6 +13,7 @@ from jobs.agents.outcome import attempt_finish
 from jobs.ledger.meters import meters_read
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt, Job, Part
+from jobs.prepared import fetch
 
 OVER = (Attempt.State.ENDED, Attempt.State.LOST)
 _TOLD = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
@@ -21,14 +22,17 @@ _RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, 
 
 _PROGRESS = """
 WITH part AS (
-    UPDATE jobs_part part SET progress_step = greatest(progress_step, %(step)s),
-                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s)
-    WHERE attempt_id = %(attempt)s AND node_id = %(node)s AND state <> 'ended'
+    UPDATE jobs_part part SET progress_step = greatest(progress_step, %(step)s::int8),
+                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s::int8)
+    WHERE attempt_id = %(attempt)s::int8 AND node_id = %(node)s::int8 AND state <> 'ended'
 )
-UPDATE jobs_job job SET work_done = greatest(work_done, coalesce(%(step)s, 0)),
-                        checkpoint_at = coalesce(%(checkpoint_at)s, checkpoint_at)
+UPDATE jobs_job job
+SET work_done = greatest(work_done, coalesce(%(step)s::int8, 0)),
+    checkpoint_at = coalesce(%(checkpoint_at)s::timestamptz, checkpoint_at)
 FROM jobs_attempt attempt
-WHERE attempt.id = %(attempt)s AND attempt.fence = %(fence)s AND job.id = attempt.job_id
+WHERE attempt.id = %(attempt)s::int8 AND attempt.fence = %(fence)s::int8
+  AND job.id = attempt.job_id
+RETURNING set_config('synchronous_commit', 'off', true)
 """
 
 
@@ -133,18 +137,15 @@ def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
 def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:
     """The job's own columns feed the next round's estimate of what is left."""
     age_s = report.checkpoint_age_s
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _PROGRESS,
-            {
-                "attempt": report.attempt_id,
-                "fence": report.fence,
-                "node": node_id,
-                "step": report.progress_step,
-                "checkpoint": report.checkpoint_step,
-                "checkpoint_at": None if age_s is None else now - timedelta(seconds=age_s),
-            },
-        )
+    values = {
+        "attempt": report.attempt_id,
+        "fence": report.fence,
+        "node": node_id,
+        "step": report.progress_step,
+        "checkpoint": report.checkpoint_step,
+        "checkpoint_at": None if age_s is None else now - timedelta(seconds=age_s),
+    }
+    fetch(_PROGRESS, values)
 
 
 def _move(attempt: Attempt, job: Job, parts: Sequence[Part], now: datetime) -> None:

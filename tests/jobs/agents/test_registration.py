@@ -9,9 +9,16 @@ from django.db import transaction
 from agent.wire import Register
 from clusters.models import Gpu, GpuType, JoinToken, Node
 from clusters.services.registration import node_register
+from jobs.scheduling.round import run_round
 from rest.problems import Conflict, Contradiction, Forbidden
 from tests.jobs.agents.nodes import inventory, join, join_token, node_caller
-from tests.jobs.scheduling.world import NOW, make_cluster, make_gpu_type
+from tests.jobs.scheduling.world import (
+    NOW,
+    make_cluster,
+    make_gpu_type,
+    make_jobs,
+    make_tenant,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -153,3 +160,24 @@ def test_a_gpu_that_is_gone_leaves_and_a_new_one_comes() -> None:
 
     uuids = Gpu.objects.filter(node=agent.node).order_by("index").values_list("uuid", flat=True)
     assert list(uuids) == ["GPU-n1-1", "GPU-n1-2"]
+
+
+def test_a_card_that_was_replaced_keeps_its_history_and_gives_up_its_place() -> None:
+    """It has worked before, so that its row cannot go; the new card has its index."""
+    cluster = make_cluster()
+    agent = join(cluster, "n1", gpus=2)
+    make_jobs(cluster, make_tenant(), 1, min_gpus=2, max_gpus=2)
+    run_round(cluster.pk, now=NOW)
+    (wanted,) = agent.sync().attempts
+    agent.ended(wanted)
+    agent.sync()
+    before = inventory("n1", gpus=2)
+    new = replace(before, gpus=(before.gpus[0], replace(before.gpus[1], uuid="GPU-new")))
+
+    register = Register(install_id="install-n1", inventory=new)
+    node_register(caller=node_caller(agent.node), register=register, now=NOW)
+
+    found = {gpu.uuid: (gpu.index, gpu.fault) for gpu in Gpu.objects.all()}
+    assert found["GPU-new"] == (1, "")
+    index, fault = found["GPU-n1-1"]
+    assert (index, "missing" in fault) == (63, True)
