@@ -13,7 +13,7 @@ from django.conf import settings
 
 RUN_MARGIN_S = 10.0
 # What one service of two cores bears with room to spare: see `make bench NAME=agents`.
-SYNCS_PER_S = 150
+SYNCS_PER_S = 125
 SAMPLINGS_PER_S = 300  # of whole nodes, each with as many samples as it has GPUs
 
 

@@ -29,15 +29,21 @@ class BearerAuthentication(BaseAuthentication):
 
 def caller_of(request: HttpRequest) -> Caller:
     """Who sends the request, also for views that do without the framework."""
+    secret_hash = hash_in(request)
+    scope_opens(request)
+    caller = login(secret_hash)
+    if caller is None:
+        raise AuthenticationFailed
+    return caller
+
+
+def hash_in(request: HttpRequest) -> bytes:
+    """Of the token that the request carries."""
     header = request.META.get("HTTP_AUTHORIZATION", "")
     token = header[len(SCHEME) :].strip()
     if header[: len(SCHEME)].lower() != SCHEME.lower() or not looks_like_token(token):
         raise AuthenticationFailed
-    scope_opens(request)
-    caller = login(hash_of(token))
-    if caller is None:
-        raise AuthenticationFailed
-    return caller
+    return hash_of(token)
 
 
 def scope_opens(request: HttpRequest) -> None:

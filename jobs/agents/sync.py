@@ -11,7 +11,6 @@ from clusters.gpu_faults import gpus_report
 from clusters.leases import Leases, leases
 from clusters.models import Node
 from clusters.node_states import State, advance
-from clusters.senders import sender_of
 from jobs.agents.desired import wanted
 from jobs.agents.look import Look, look, touch
 from jobs.agents.reports import Heard, hear
@@ -47,7 +46,6 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
     else:
         seen = look(token_id, sync.epoch)
     if seen is None:
-        sender_of(token_id)
         raise StaleEpoch
     if heard.stale:
         raise StaleFences(heard.stale)

@@ -69,13 +69,6 @@ def _node_caller(request: HttpRequest) -> Caller:
     return caller
 
 
-def _node_token(request: HttpRequest) -> int:
-    token_id = _node_caller(request).token_id
-    if token_id is None:
-        raise TypeError("who came with a token has one")
-    return token_id
-
-
 def _spend(request: HttpRequest, kind: str, limit: int) -> None:
     """Before anything else is read or looked up: whoever floods costs next to nothing.
 
@@ -122,13 +115,13 @@ def _register(request: HttpRequest) -> wire.Registered:
 
 def _sync(request: HttpRequest) -> wire.Desired:
     _spend(request, "sync", settings.NODE_SYNCS_PER_MINUTE)
-    token_id = _node_token(request)
-    return node_sync(token_id, _read(wire.Sync, request), now=timezone.now())
+    sender = sender_of(request)
+    return node_sync(sender.token_id, _read(wire.Sync, request), now=timezone.now())
 
 
 def _telemetry(request: HttpRequest) -> wire.TelemetryTaken:
     def take() -> wire.TelemetryTaken:
-        sender = sender_of(_node_token(request))
+        sender = sender_of(request)
         telemetry_take(sender, _read(wire.Telemetry, request), now=timezone.now())
         return wire.TelemetryTaken()
 
@@ -140,7 +133,7 @@ def _telemetry(request: HttpRequest) -> wire.TelemetryTaken:
 
 def _logs(request: HttpRequest) -> wire.LogsTaken:
     def take() -> wire.LogsTaken:
-        sender = sender_of(_node_token(request))
+        sender = sender_of(request)
         return logs_take(sender, _read(wire.Logs, request), now=timezone.now())
 
     taken: wire.LogsTaken = _upload(request, "logs", settings.NODE_LOGS_PER_MINUTE, take)

@@ -29,7 +29,7 @@ def telemetry(node: Node, samples: Sequence[Sample], **fields: Any) -> Telemetry
 
 
 def sender(node: Node) -> Sender:
-    return Sender(node.pk, node.epoch, node.samples_shed)
+    return Sender(node.token_id or 0, node.pk, node.epoch, node.samples_shed)
 
 
 def take(node: Node, samples: Sequence[Sample], now: datetime = NOW, **fields: Any) -> None:
