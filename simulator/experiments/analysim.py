@@ -5,12 +5,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from simulator.experiments.analysim_grid import BAR_LOAD, SEEDS, grid, run_grid
+from simulator.experiments.analysim_grid import BAR_LOAD, SEEDS, grid, run_case
 from simulator.experiments.analysim_settings import COSTS, PACE, Case, Policy
+from simulator.experiments.bars import Bar
+from simulator.experiments.runs import cpu_s, run_all
 from simulator.metrics.intervals import Interval, interval
 from simulator.progress import say, tell
 from simulator.report.files import write_json, write_summaries
@@ -29,19 +31,10 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-class Bar(NamedTuple):
-    name: str
-    expected: str
-    value: Interval
-    holds: bool
-
-
 def reproduce(directory: Path, given: argparse.Namespace) -> int:
-    store = directory / "runs.jsonl"
-    if given.fresh:
-        store.unlink(missing_ok=True)
     cases = grid()
-    records = run_grid(store, cases, given.processes)
+    runs = {case.settled().name(): case.settled() for case in cases}
+    records = run_all(directory, runs, run_case, processes=given.processes, fresh=given.fresh)
     bars, effects = bars_of(records), effects_of(records)
     shown = [case for case in cases if case.seed == SEEDS[0]]
     write_json(
@@ -49,12 +42,13 @@ def reproduce(directory: Path, given: argparse.Namespace) -> int:
         {
             "settings": {"costs": asdict(COSTS), "pace": asdict(PACE)},
             "seeds": SEEDS,
+            "cpu_s": cpu_s(records),
             "rows": [
                 {**asdict(case), "run": case.settled().name(), **_kept(records, case)}
                 for case in cases
             ],
             "effects": effects,
-            "bars": [{**bar._asdict(), "value": bar.value._asdict()} for bar in bars],
+            "bars": [bar.plain() for bar in bars],
         },
     )
     write_summaries(
@@ -68,11 +62,7 @@ def reproduce(directory: Path, given: argparse.Namespace) -> int:
     tell("")
     tell(aligned(_effects_table(effects)))
     for bar in bars:
-        low, high = figure_text(bar.value.low), figure_text(bar.value.high)
-        verdict = "holds" if bar.holds else "does not hold"
-        tell(
-            f"{bar.name}: {figure_text(bar.value.mean)} [{low}, {high}], {bar.expected}: {verdict}"
-        )
+        tell(bar.line())
     say(f"written to {directory}")
     return 0
 

@@ -1,12 +1,6 @@
-"""The grid of the AnalySIM experiment, run on all cores and resumed where it was left."""
+"""The grid of the AnalySIM experiment, and one run of it."""
 
-import json
-import multiprocessing
-import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,8 +18,6 @@ from simulator.experiments.analysim_settings import (
 )
 from simulator.measure import measure
 from simulator.metrics.summary import Summary
-from simulator.progress import counting
-from simulator.report.files import plain
 from simulator.report.series import Series, series_of
 
 POLICIES: tuple[Policy, ...] = ("fifo", "sjf", "srtf", "las")
@@ -77,8 +69,8 @@ def plotted(case: Case) -> bool:
     )
 
 
-def run_case(case: Case) -> tuple[str, dict[str, Any]]:
-    """The record of a run under its name, as it is stored."""
+def run_case(case: Case) -> dict[str, Any]:
+    """The record of a run, as it is stored."""
     setting = setting_of(case)
     outcome = Engine(setting, build(case.policy, case.parameters()), PACE).run()
     measured = measure(outcome)
@@ -91,40 +83,5 @@ def run_case(case: Case) -> tuple[str, dict[str, Any]]:
         measured.partitions,
         series,
     )
-    return case.name(), plain(msgspec.to_builtins(record._asdict()))
-
-
-def run_grid(store: Path, cases: Iterable[Case], processes: int) -> dict[str, dict[str, Any]]:
-    """Records by the name of the case that was run; those in `store` are not run again."""
-    done = dict(_stored(store))
-    todo = [c for c in dict.fromkeys(case.settled() for case in cases) if c.name() not in done]
-    context = multiprocessing.get_context("spawn")
-    store.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        counting("analysim", len(todo)) as counter,
-        store.open("a") as file,
-        ProcessPoolExecutor(processes, mp_context=context, initializer=_be_nice) as pool,
-    ):
-        for future in as_completed([pool.submit(run_case, case) for case in todo]):
-            name, record = future.result()
-            done[name] = record
-            file.write(json.dumps([name, record], allow_nan=False) + "\n")
-            file.flush()
-            counter.add(name)
-    return done
-
-
-def _be_nice() -> None:
-    os.nice(5)
-
-
-def _stored(store: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A line cut short by a crash is run again."""
-    if not store.exists():
-        return
-    for line in store.read_text().splitlines():
-        try:
-            name, record = json.loads(line)
-        except ValueError:
-            continue
-        yield name, record
+    kept: dict[str, Any] = msgspec.to_builtins(record._asdict())
+    return kept

@@ -1,7 +1,5 @@
 """The grid of the experiment, which of its cells are one run, and what its bars say."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +7,7 @@ import pytest
 from policies.registry import build
 from policies.snapshot import Span
 from simulator.experiments import analysim
-from simulator.experiments.analysim_grid import LOADS, SEEDS, grid, run_grid
+from simulator.experiments.analysim_grid import LOADS, SEEDS, grid
 from simulator.experiments.analysim_settings import Case, setting_of
 from simulator.scenario.files import data_directory
 
@@ -88,9 +86,3 @@ def test_effects_are_factors() -> None:
     first = next(e for e in effects if e["switch"] == "preemption" and e["policy"] == "las")
     assert first["jct_mean_s"]["mean"] == pytest.approx(2, abs=0.05)
     assert first["large_wait_s"]["mean"] == 1
-
-
-def test_runs_that_are_stored_are_not_run_again(tmp_path: Path) -> None:
-    store = tmp_path / "runs.jsonl"
-    store.write_text(json.dumps([PLAIN.name(), {"summary": {}}]) + '\n["cut short')
-    assert run_grid(store, [PLAIN], processes=1) == {PLAIN.name(): {"summary": {}}}
