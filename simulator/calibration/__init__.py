@@ -1,0 +1,1 @@
+"""GPU types and applications fitted to public measurements, and how they were fitted."""
