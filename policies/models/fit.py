@@ -9,6 +9,7 @@ import numpy as np
 
 from policies.columns import F64
 from policies.models.problem import Problem
+from policies.models.solving import NOISE
 
 Model_co = TypeVar("Model_co", covariant=True)
 
@@ -16,6 +17,8 @@ Model_co = TypeVar("Model_co", covariant=True)
 DEVIATIONS = 2.0
 # Repeated measurements of one configuration differ by about this much (data/zeus: 2 %).
 LEAST_SPREAD = 0.02
+# Fewer points than this beyond the parameters say nothing of the error.
+LEAST_DEGREES = 0.5
 # What is known from too little may well be wrong by a factor of two.
 WIDE_SPREAD = math.log(2.0)
 # A prediction beyond the points: its interval grows by this factor per doubling of the distance.
@@ -89,13 +92,18 @@ class Fit(Generic[Model_co]):
         return value / factor, value * factor
 
 
-def spread_of(residuals: F64, free: int) -> float:
-    """From the errors at the fitted points, allowing for the parameters that bent towards them."""
-    degrees = len(residuals) - free
-    if degrees <= 0:
+def spread_of(residuals: F64, told: float) -> float:
+    """From the errors at the points, of which `told` went into parameters.
+
+    One more point with the usual noise is counted, so that a lucky fit does not look certain.
+    """
+    degrees = len(residuals) - told
+    if degrees < LEAST_DEGREES:
         return WIDE_SPREAD
-    rms = math.sqrt(float((np.log1p(np.maximum(residuals, -0.99)) ** 2).sum()) / degrees)
-    return min(max(DEVIATIONS * rms, LEAST_SPREAD), WIDE_SPREAD)
+    squares = float((np.log1p(np.maximum(residuals, -0.99)) ** 2).sum()) + NOISE**2
+    return float(
+        np.clip(DEVIATIONS * math.sqrt(squares / (degrees + 1)), LEAST_SPREAD, WIDE_SPREAD)
+    )
 
 
 def ranges_of(columns: Mapping[str, Sequence[float] | F64]) -> dict[str, Range]:

@@ -1,9 +1,9 @@
 """Throughput and power models from measured points, by bounded least squares on relative errors.
 
-A term that the points cannot tell is not fitted: it keeps an assumed value, and the fit's notes and
-ranges say so. So few points give a plain model, many points the whole form.
+A term that the points cannot tell keeps its usual value, and the fit's notes and ranges say so.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
@@ -20,16 +20,15 @@ from policies.models.throughput import ThroughputModel, relative_clock
 
 AnyModel = TypeVar("AnyModel", ThroughputModel, PowerModel)
 
-GAMMA_MOST = 10.0
+# No ratio is further from its usual value than this many e-folds.
+FAR = 8.0
 # A job whose clock was never varied is taken to slow down with it entirely: the careful assumption,
 # since a lower clock then never looks free.
 CLOCK_BOUND = 1.0
-# Where the clock was never varied: the part of a GPU's watts above idle that is linear in the
-# clock, the rest being cubic, and the part of that linear one that a waiting GPU still draws.
+# The part of a GPU's watts above idle that is linear in the clock where the points do not tell, the
+# rest being cubic; and the part of them that a GPU draws while it waits for others.
 LINEAR_SHARE = 0.3
-WAITING_SHARE = 0.5
-# Waiting watts can be told from computing watts when the points differ this much in how busy.
-BUSY_DIFFERS = 0.2
+WAITING_SHARE = 0.3
 
 
 def fit_throughput(
@@ -46,20 +45,20 @@ def fit_throughput(
     """
     refuse(point_problems(points))
     told = _Told.of(points, reference_mhz, grows)
-    terms = _throughput_terms(told, gpus_per_node)
 
     def model_of(named: Named) -> ThroughputModel:
-        return _throughput_model(named, told.reference_mhz, gpus_per_node, clock_bound)
+        return _throughput_model(named, told, gpus_per_node, clock_bound)
 
     def residuals(named: Named) -> F64:
         predicted = model_of(named).iteration_s(told.gpus, told.clock_mhz, told.batch, told.nodes)
         off = np.log(np.maximum(predicted, 1e-300) / told.iteration_s)
         return np.asarray(off * told.root_weight)
 
-    model = model_of(solve(terms, residuals))
+    solution = solve(_throughput_terms(told, gpus_per_node, clock_bound), residuals)
+    model = model_of(solution.values)
     predicted = model.iteration_s(told.gpus, told.clock_mhz, told.batch, told.nodes)
     notes = tuple(_notes(told, 1.0 / told.iteration_s, "steps_per_s"))
-    return _fitted(model, told, told.iteration_s / predicted - 1.0, len(terms), notes)
+    return _fitted(model, told, told.iteration_s / predicted - 1.0, solution.told, notes)
 
 
 def fit_power(
@@ -80,7 +79,6 @@ def fit_power(
     busy = np.ones(len(measured))
     if throughput is not None:
         busy = throughput.busy_share(told.gpus, told.clock_mhz, told.batch, told.nodes)
-    terms = _power_terms(told, watts, busy, idle_w)
 
     def model_of(named: Named) -> PowerModel:
         model = _power_model(named, idle_w)
@@ -93,9 +91,10 @@ def fit_power(
     def residuals(named: Named) -> F64:
         return np.asarray(np.log(predicted_w(named) / watts) * told.root_weight)
 
-    found = solve(terms, residuals)
+    found = solve(_power_terms(told, watts, busy, idle_w), residuals)
     notes = tuple(_notes(told, watts, "watts_per_gpu"))
-    return _fitted(model_of(found), told, predicted_w(found) / watts - 1.0, len(terms), notes)
+    off = predicted_w(found.values) / watts - 1.0
+    return _fitted(model_of(found.values), told, off, found.told, notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,70 +137,112 @@ class _Told:
         return relative_clock(self.clock_mhz, self.reference_mhz)
 
 
-def _throughput_terms(told: _Told, gpus_per_node: int) -> list[Term]:
-    """The terms that the points can tell, the most telling first."""
-    longest_s, shortest_s = float(told.iteration_s.max()), float(told.iteration_s.min())
-    sample_s = longest_s / max(float(told.batch.max()), 1e-300)
-    across = np.ceil(told.gpus / gpus_per_node) if not told.nodes.any() else told.nodes
-    inside_counts = len(np.unique(told.gpus[(told.gpus > 1) & (across <= 1)]))
-    across_counts = len(np.unique(told.gpus[(told.gpus > 1) & (across > 1)]))
-    batches, clocks = len(np.unique(told.batch)), len(np.unique(told.clock_mhz))
-    base = Term("base", (0.1 * shortest_s, 0.5 * shortest_s), scale=shortest_s)
-    sample = Term("sample", (0.9 * sample_s, 0.5 * sample_s), scale=sample_s)
-    some_s = (0.3 * shortest_s, 0.1 * shortest_s)
-    wanted = [
-        (sample, batches > 1),
-        (base, batches == 1),
-        (Term("share", (0.5, 0.9), high=1.0), clocks > 1),
-        (Term("inside", some_s, scale=shortest_s), inside_counts > 0),
-        (Term("across", some_s, scale=shortest_s), across_counts > 0),
-        (base, batches > 1),
-        (Term("across_each", (0.01 * shortest_s,), scale=shortest_s), across_counts > 1),
-        (Term("inside_each", (0.05 * shortest_s,), scale=shortest_s), inside_counts > 1),
-        (Term("gamma", (1.0, 2.0, 4.0), 1.0, GAMMA_MOST), inside_counts + across_counts > 2),
-        (Term("share_sample", (0.5, 0.9), high=1.0), clocks > 2 and batches > 2),
-    ]
-    able = [term for term, can in wanted if can]
-    # One point more than terms, where there is one: a fit through every point knows no error.
-    return able[: max(told.configurations - (told.configurations > 2), 1)]
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """What a parameter usually is: a factor, and by how many e-folds it varies."""
+
+    factor: float
+    deviation: float
+
+    def term(self, name: str) -> Term:
+        log = math.log(self.factor)
+        starts = (log, log, log - 1.0)
+        low, high = log - FAR, log + FAR
+        return Term(
+            name=name, starts=starts, low=low, high=high, usual=log, deviation=self.deviation
+        )
+
+
+# Ratios that need no unit, and so are alike for very different applications. They only count where
+# the points are silent; a few points overrule them.
+USUAL = {
+    "fixed": _Usual(0.2, 1.5),  # compute that does not depend on the batch, over what does
+    "inside": _Usual(0.2, 1.5),  # synchronising two GPUs, over computing
+    "inside_each": _Usual(0.1, 1.2),  # each further GPU in the node, over the first two
+    "across": _Usual(1.5, 0.7),  # two GPUs on two nodes, over two on one
+    "across_each": _Usual(0.01, 1.5),  # each further GPU, over the first two, across nodes
+    "overlap": _Usual(0.5, 1.0),  # gamma less one
+}
+
+
+def _throughput_terms(told: _Told, gpus_per_node: int, clock_bound: float) -> list[Term]:
+    """The terms of which the points say anything."""
+    nodes = np.where(told.nodes > 0, told.nodes, np.ceil(told.gpus / gpus_per_node))
+    several = told.gpus > 1
+    inside, across = several & (nodes <= 1), several & (nodes > 1)
+    telling = {
+        "fixed": np.ptp(told.batch) > 0,
+        "inside": several.any(),
+        "inside_each": len(np.unique(told.gpus[inside])) > 1,
+        "across": across.any(),
+        "across_each": len(np.unique(told.gpus[across])) > 1,
+        "overlap": several.any(),
+    }
+    largest = told.batch >= told.batch.max() * (1 - 1e-9)
+    log_s = math.log(float(told.iteration_s[largest].min()))
+    starts = (log_s, log_s - 0.5, log_s)
+    compute = Term(name="compute", starts=starts, low=log_s - FAR, high=log_s + FAR)
+    terms = [compute, *(USUAL[name].term(name) for name, does in telling.items() if does)]
+    if np.ptp(told.clock_mhz) > 0:
+        terms += [
+            Term(name="share", starts=(0.5, 0.9), high=1.0, usual=clock_bound, deviation=0.5),
+            Term(name="differs", starts=(0.0,), low=-1.0, high=1.0, deviation=0.3),
+        ]
+    return terms
 
 
 def _throughput_model(
-    named: Named, reference_mhz: float, gpus_per_node: int, clock_bound: float
+    named: Named, told: _Told, gpus_per_node: int, clock_bound: float
 ) -> ThroughputModel:
-    base, sample = named.get("base", 0.0), named.get("sample", 0.0)
+    ratio = {
+        name: math.exp(named.get(name, math.log(usual.factor))) for name, usual in USUAL.items()
+    }
+    largest = float(told.batch.max())
+    compute = math.exp(named["compute"])
+    sample = compute / (1 + ratio["fixed"]) / largest
+    fixed = compute - sample * largest
     share = named.get("share", clock_bound)
-    of_sample = named.get("share_sample", share)
-    inside, inside_each = named.get("inside", 0.0), named.get("inside_each", 0.0)
-    # Never measured across nodes: no slower than inside one, as far as anybody knows.
-    across = named.get("across", inside)
+    of_sample = min(max(share + named.get("differs", 0.0), 0.0), 1.0)
+    inside = compute * ratio["inside"]
+    across = inside * ratio["across"]
     return ThroughputModel(
-        alpha0=(1 - share) * base,
+        alpha0=(1 - share) * fixed,
         alpha1=(1 - of_sample) * sample,
-        alpha2=share * base,
+        alpha2=share * fixed,
         alpha3=of_sample * sample,
-        beta0=named.get("inside", across),
-        beta1=inside_each,
+        beta0=inside,
+        beta1=inside * ratio["inside_each"],
         beta2=across,
-        beta3=named.get("across_each", inside_each),
-        gamma=named.get("gamma", 1.0),
-        reference_mhz=reference_mhz,
+        beta3=across * ratio["across_each"],
+        gamma=1 + ratio["overlap"],
+        reference_mhz=told.reference_mhz,
         gpus_per_node=gpus_per_node,
     )
 
 
 def _power_terms(told: _Told, watts: F64, busy: F64, idle_w: float) -> list[Term]:
-    clocks = len(np.unique(told.clock_mhz))
     most = float(watts.max())
     span = max(most - idle_w, 0.1 * most)
-    wanted = [
-        (Term("span", (span, 0.7 * span), high=4 * span, scale=span), True),
-        (Term("linear", (LINEAR_SHARE, 0.7), high=1.0), clocks > 2),
-        (Term("base", (idle_w, 0.5 * most), high=most, scale=most), clocks > 1),
-        (Term("waiting", (WAITING_SHARE, 0.1), high=1.0), float(np.ptp(busy)) > BUSY_DIFFERS),
+    terms = [
+        Term(name="span", starts=(span, 0.7 * span), high=4 * span, scale=span),
     ]
-    able = [term for term, can in wanted if can]
-    return able[: max(told.configurations - (told.configurations > 2), 1)]
+    if np.ptp(told.clock_mhz) > 0:
+        linear = Term(
+            name="linear", starts=(LINEAR_SHARE, 0.7), high=1.0, usual=LINEAR_SHARE, deviation=0.5
+        )
+        base = Term(
+            name="base",
+            starts=(idle_w, 0.5 * most),
+            high=most,
+            scale=most,
+            usual=idle_w,
+            deviation=most,
+        )
+        terms += [linear, base]
+    if np.ptp(busy) > 0:
+        usual = {"usual": WAITING_SHARE, "deviation": 0.5}
+        terms.append(Term(name="waiting", starts=(WAITING_SHARE, 0.1), high=1.0, **usual))
+    return terms
 
 
 def _power_model(named: Named, idle_w: float) -> dict[str, float]:
@@ -212,7 +253,7 @@ def _power_model(named: Named, idle_w: float) -> dict[str, float]:
         "p1": linear * span,
         "p3": (1 - linear) * span,
         "q0": base,
-        "q1": named.get("waiting", WAITING_SHARE) * span * linear,
+        "q1": named.get("waiting", WAITING_SHARE) * span,
     }
 
 
@@ -242,9 +283,9 @@ def _notes(told: _Told, values: F64, name: str) -> Iterator[Problem]:
 
 
 def _fitted(
-    model: AnyModel, told: _Told, residuals: F64, terms: int, notes: tuple[Problem, ...]
+    model: AnyModel, told: _Told, residuals: F64, free: float, notes: tuple[Problem, ...]
 ) -> Fit[AnyModel]:
-    spread = spread_of(residuals, terms)
+    spread = spread_of(residuals, free)
     if any(note.code in ("one_configuration", "all_equal") for note in notes):
         spread = WIDE_SPREAD
     columns = {

@@ -88,8 +88,17 @@ def _with_cache(model: Sensitivity, told: _Columns) -> Sensitivity:
     cpus, memory, speed, weight = told
     slowest_s, most_mib = float(1.0 / speed.min()), float(memory.max())
     terms = [
-        Term("fetch_s", (slowest_s, 2 * slowest_s, 0.5 * slowest_s), scale=slowest_s),
-        Term("dataset_mib", (most_mib, 0.5 * most_mib, 2 * most_mib), 1.0, scale=most_mib),
+        Term(
+            name="fetch_s",
+            starts=(slowest_s, 2 * slowest_s, 0.5 * slowest_s),
+            scale=slowest_s,
+        ),
+        Term(
+            name="dataset_mib",
+            starts=(most_mib, 0.5 * most_mib, 2 * most_mib),
+            low=1.0,
+            scale=most_mib,
+        ),
     ]
 
     def model_of(named: Named) -> Sensitivity:
@@ -99,7 +108,7 @@ def _with_cache(model: Sensitivity, told: _Columns) -> Sensitivity:
         off = np.log(model_of(named).batch_s(cpus, memory) * speed)
         return np.asarray(off * np.sqrt(weight))
 
-    return model_of(solve(terms, residuals))
+    return model_of(solve(terms, residuals).values)
 
 
 def _missing(points: Sequence[Point]) -> Iterator[Problem]:
