@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policies.invariants import check_plan
+from policies.plan import Plan
 from policies.registry import build
 from policies.snapshot import (
     GpuTypeTable,
@@ -146,12 +147,17 @@ def figure(case: str, metric: str, value: float, unit: str, bar: float | None) -
     print(json.dumps(line), flush=True)
 
 
+def _plan(name: str, parameters: dict[str, Any], snapshot: Snapshot) -> Plan:
+    """As a live round does: a policy that keeps nothing of earlier rounds, and every reason."""
+    return build(name, parameters).plan(snapshot).settled()
+
+
 def measure(case: str, snapshot: Snapshot, *, barred: bool) -> dict[str, float]:
     plan_ms: dict[str, float] = {}
     for label, name, parameters in POLICIES:
-        policy = build(name, parameters)
-        plan = policy.plan(snapshot)
-        planned = best(partial(policy.plan, snapshot))
+        make = partial(_plan, name, parameters, snapshot)
+        plan = make()
+        planned = best(make)
         plan_ms[label] = planned.wall_ms
         bar = PLAN_BAR_MS if barred and label not in UNBARRED else None
         figure(f"{case} {label}", "plan_ms", planned.wall_ms, "ms", bar)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -45,11 +46,16 @@ class Table:
         return cls(**settled)
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
+        return len(getattr(self, _first_column(type(self))))
 
     def columns(self) -> Iterator[tuple[str, Any]]:
         for f in fields(self):
             yield f.name, getattr(self, f.name)
+
+
+@cache
+def _first_column(table: type[Table]) -> str:
+    return fields(table)[0].name
 
 
 def _settle(name: str, given: Any, meta: Any, length: int) -> Any:

@@ -1,11 +1,12 @@
 """Nodes of one partition and one GPU type, indexed by how many GPUs they have free."""
 
-from functools import cached_property
+from copy import copy
+from typing import Self
 
 import numpy as np
 
 from policies.bits import buddy_orders, members, set_of
-from policies.columns import I64
+from policies.columns import I32, I64
 from policies.snapshot import NodeTable, Span
 
 MOST_GPUS = 64
@@ -20,7 +21,9 @@ class FreeIndex:
         self.by_order = [0] * 7
         self.keeps_blocks = keeps_blocks
         self._nodes = nodes
-        self._rows = rows
+        self.rows: list[int] = rows.tolist()
+        """In ascending order; a node never leaves its index."""
+        self._groups: dict[Span, dict[int, int]] = {}
         free = np.bitwise_count(nodes.free_gpus[rows])
         for count in np.unique(free).tolist():
             self.by_count[count] = set_of(rows[free == count])
@@ -30,6 +33,13 @@ class FreeIndex:
             for node, mask, width in zip(rows.tolist(), masks, widths, strict=True):
                 for order in members(buddy_orders(mask, width)):
                     self.by_order[order] |= 1 << node
+
+    def copy(self) -> Self:
+        """One that can be changed without changing this; what never changes is shared."""
+        other = copy(self)
+        other.by_count = self.by_count.copy()
+        other.by_order = self.by_order.copy()
+        return other
 
     def change(self, node: int, before: int, after: int, width: int) -> None:
         bit = 1 << node
@@ -47,16 +57,17 @@ class FreeIndex:
         """GPUs free now on the index's nodes of that set."""
         return sum(c * (self.by_count[c] & nodes).bit_count() for c in members(self.counts))
 
-    @cached_property
+    @property
     def nodes_in(self) -> dict[Span, dict[int, int]]:
         """The nodes of every rack and of every switch; only gangs over nodes ask for them."""
-        groups = {Span.RACK: self._nodes.rack, Span.SWITCH: self._nodes.switch}
-        nodes_in: dict[Span, dict[int, int]] = {span: {} for span in groups}
-        for span, group in groups.items():
-            for node, member_of in zip(
-                self._rows.tolist(), group[self._rows].tolist(), strict=True
-            ):
-                if member_of >= 0:
-                    found = nodes_in[span].get(member_of, 0)
-                    nodes_in[span][member_of] = found | 1 << node
-        return nodes_in
+        if not self._groups:
+            self._groups[Span.RACK] = self._by(self._nodes.rack)
+            self._groups[Span.SWITCH] = self._by(self._nodes.switch)
+        return self._groups
+
+    def _by(self, group: I32) -> dict[int, int]:
+        nodes: dict[int, int] = {}
+        for node, member_of in zip(self.rows, group[self.rows].tolist(), strict=True):
+            if member_of >= 0:
+                nodes[member_of] = nodes.get(member_of, 0) | 1 << node
+        return nodes

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.bits import members
 from policies.columns import F64
 from policies.free_index import FreeIndex
-from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
-from policies.reach import Shape
-from policies.snapshot import UNLIMITED, NodeState, Snapshot, Span
+from policies.layout import Shelf
+from policies.power import idle_draw_w, piece_watts, watts_per_gpu
+from policies.reach import Atlas, Shape
+from policies.snapshot import UNLIMITED, Snapshot, Span
 
 RowPiece = tuple[int, int, int, int]
 """Node row, GPU mask, CPUs, memory in MiB."""
@@ -76,10 +76,19 @@ Strategy = Callable[["Ledger", Ask, Indexes], list[RowPiece] | None]
 
 
 class Ledger:
+    """With a `shelf`, what only depends on the machines is taken over from the round before."""
+
     def __init__(
-        self, snapshot: Snapshot, strategy: Strategy, *, keeps_blocks: bool = False
+        self,
+        snapshot: Snapshot,
+        strategy: Strategy,
+        *,
+        keeps_blocks: bool = False,
+        shelf: Shelf | None = None,
     ) -> None:
         nodes, tenants = snapshot.nodes, snapshot.tenants
+        layout = (shelf or Shelf()).layout(snapshot, keeps_blocks=keeps_blocks)
+        self.atlas: Atlas = layout.atlas
         self.snapshot = snapshot
         self.strategy = strategy
         self.epoch = 0
@@ -87,8 +96,12 @@ class Ledger:
         self.free: list[int] = nodes.free_gpus.tolist()
         self.cpus: list[int] = nodes.free_cpus.tolist()
         self.mem_mib: list[int] = nodes.free_mem_mib.tolist()
-        self.gpus: list[int] = nodes.gpus.tolist()
-        self.gpu_type: list[int] = nodes.gpu_type.tolist()
+        self.gpus = layout.gpus
+        self.gpu_type = layout.gpu_type
+        self.host_w = layout.host_w
+        self.idle_w = layout.idle_w
+        self.indexes = layout.indexes(nodes.free_gpus)
+        self._index_key = layout.index_key
         self.quota: list[int] = tenants.quota_gpus.tolist()
         self.used: list[int] = tenants.used_gpus.tolist()
         self.quota_by_type: list[list[int]] = tenants.quota_by_type.tolist()
@@ -98,7 +111,6 @@ class Ledger:
             tuple[int, int, bool], tuple[dict[int, Indexes], dict[int, Indexes]]
         ] = {}
         self._open_power_account()
-        self._index()
 
     @cached_property
     def random(self) -> np.random.Generator:
@@ -114,22 +126,6 @@ class Ledger:
             self.watts_left = (
                 self.snapshot.power_budget_w - idle_draw_w(self.snapshot) - float(busy_w)
             )
-        self.host_w: list[float] = host_watts_per_gpu(self.snapshot).tolist()
-        self.idle_w: list[float] = self.snapshot.gpu_types.idle_w.tolist()
-
-    def _index(self) -> None:
-        nodes = self.snapshot.nodes
-        self.indexes: dict[tuple[int, int], FreeIndex] = {}
-        self.index_of: list[FreeIndex | None] = [None] * len(nodes)
-        ready = np.flatnonzero(nodes.state == NodeState.READY)
-        kinds = len(self.snapshot.gpu_types)
-        key = nodes.partition[ready] * kinds + nodes.gpu_type[ready]
-        for one in np.unique(key).tolist():
-            rows = ready[key == one]
-            index = FreeIndex(nodes, rows, keeps_blocks=self.keeps_blocks)
-            self.indexes[divmod(one, kinds)] = index
-            for node in rows.tolist():
-                self.index_of[node] = index
 
     def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
         """The ask of a shape; `like_job` is any job row that draws the same watts."""
@@ -236,14 +232,12 @@ class Ledger:
         self.watts_left -= watts
 
     def _change(self, node: int, after: int) -> None:
-        index = self.index_of[node]
-        if index is not None:
-            index.change(node, self.free[node], after, self.gpus[node])
+        key = self._index_key[node]
+        if key is not None:
+            self.indexes[key].change(node, self.free[node], after, self.gpus[node])
         self.free[node] = after
 
     def nodes_of(self, indexes: Indexes) -> list[int]:
-        rows = 0
-        for index in indexes:
-            for nodes in index.by_count:
-                rows |= nodes
-        return list(members(rows))
+        if len(indexes) == 1:
+            return indexes[0].rows
+        return sorted(row for index in indexes for row in index.rows)

@@ -6,10 +6,10 @@ job has at most one Preempt, Move, Resize or SetClock, and keeps what it has wit
 
 # ruff: noqa: RUF009  # column() is dataclasses.field() in other words
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 import numpy as np
@@ -93,8 +93,16 @@ class WaitTable(Table):
         return cls.of(job=[], reason=[], evidence=[])
 
 
+Explained = tuple[WaitTable, tuple[Evidence, ...]]
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Plan:
+    """With `explain`, waits and evidence are worked out when one of them is first read.
+
+    A simulated round never reads them, and finding reasons takes longer than finding places.
+    """
+
     starts: tuple[Start, ...] = ()
     preempts: tuple[Preempt, ...] = ()
     moves: tuple[Move, ...] = ()
@@ -105,6 +113,30 @@ class Plan:
     evidence: tuple[Evidence, ...] = ()
     objective: float = 0.0
     shown: dict[str, float] = field(default_factory=dict)
+    explain: Callable[[], Explained] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.explain is not None:
+            object.__delattr__(self, "waits")
+            object.__delattr__(self, "evidence")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Only a slot without a value comes here."""
+            if name not in ("waits", "evidence") or self.explain is None:
+                raise AttributeError(name)
+            waits, evidence = self.explain()
+            object.__setattr__(self, "waits", waits)
+            object.__setattr__(self, "evidence", evidence)
+            object.__setattr__(self, "explain", None)
+            return waits if name == "waits" else evidence
+
+    def settled(self) -> Self:
+        """The same plan, with nothing left to be worked out."""
+        if self.explain is not None:
+            _ = self.waits
+        return self
 
     def iter_waits(self) -> Iterator[Wait]:
         waits = self.waits

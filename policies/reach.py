@@ -1,13 +1,17 @@
 """Which nodes a shape of job may use, and whether it could fit them if they were empty."""
 
+import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from policies.columns import I32, I64, Bool, numbered
 from policies.reasons import Reason
 from policies.snapshot import NodeState, Snapshot, Span
+
+# Up to so many jobs, a dictionary finds the distinct shapes sooner than sorting does.
+_FEW = 64
 
 
 class Shape(NamedTuple):
@@ -28,7 +32,7 @@ def shapes_of(snapshot: Snapshot, rows: I64) -> tuple[list[Shape], list[int]]:
     jobs = snapshot.jobs
     lends = bool(snapshot.partitions.lends.any())
     # Only watts depend on the profile, and only a power budget makes watts matter.
-    powered = np.isfinite(snapshot.power_budget_w)
+    powered = math.isfinite(snapshot.power_budget_w)
     columns = (
         jobs.partition[rows],
         jobs.gpu_types[rows],
@@ -39,9 +43,14 @@ def shapes_of(snapshot: Snapshot, rows: I64) -> tuple[list[Shape], list[int]]:
         jobs.preemptible[rows] & lends,
         jobs.profile[rows] if powered else np.zeros(len(rows), np.int32),
     )
-    first, index = numbered(*columns)
+    if len(rows) <= _FEW:
+        number: dict[Any, int] = {}
+        of_row = zip(*(column.tolist() for column in columns), strict=True)
+        index = [number.setdefault(shape, len(number)) for shape in of_row]
+        return [Shape._make(shape) for shape in number], index
+    first, number_of = numbered(*columns)
     shapes = zip(*(column[first].tolist() for column in columns), strict=True)
-    return [Shape._make(shape) for shape in shapes], index.tolist()
+    return [Shape._make(shape) for shape in shapes], number_of.tolist()
 
 
 class Stock:
@@ -137,6 +146,7 @@ class Atlas:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._known: dict[tuple[int, int, bool], Reach] = {}
+        self._structural: dict[Shape, Reason | None] = {}
 
     def reach(self, shape: Shape) -> Reach:
         key = (shape.partition, shape.gpu_types, shape.borrows)
@@ -147,6 +157,11 @@ class Atlas:
 
     def structural_reason(self, shape: Shape) -> Reason | None:
         """Why the shape could not start even if every node were empty."""
+        if shape not in self._structural:
+            self._structural[shape] = self._judge(shape)
+        return self._structural[shape]
+
+    def _judge(self, shape: Shape) -> Reason | None:
         reach = self.reach(shape)
         if reach.ready_empty.fits(shape):
             return None

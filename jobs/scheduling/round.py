@@ -48,7 +48,7 @@ def load_and_plan(cluster: Cluster, *, now: datetime) -> Planned:
     snapshot = load_snapshot(cluster, now=now, seed=int(now.timestamp() * 1000))
     planned = Planned(snapshot, load_ms=clock.lap_ms())
     try:
-        plan = registry.build(cluster.policy, cluster.policy_parameters).plan(snapshot)
+        plan = registry.build(cluster.policy, cluster.policy_parameters).plan(snapshot).settled()
         planned.plan_ms = clock.lap_ms()
         refuse_unappliable(plan)
         if violations := check_plan(snapshot, plan):

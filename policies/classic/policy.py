@@ -11,10 +11,10 @@ from policies.classic.moving import Moves
 from policies.classic.orderings import Ordering, ranked
 from policies.classic.victims import Victims, lost_s
 from policies.columns import F64, I64
+from policies.layout import Shelf
 from policies.ledger import Hold, Ledger, RowPiece
 from policies.placement import PLACEMENTS, PlacementName
 from policies.plan import Move, Piece, Plan, Preempt, Start
-from policies.reach import Atlas
 from policies.snapshot import Blocked, JobState, Snapshot
 from policies.waiting import Left, explain
 
@@ -37,6 +37,7 @@ class Rules:
 class Classic:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
+        self._shelf = Shelf()
 
     @property
     def work_conserving(self) -> bool:
@@ -50,7 +51,10 @@ class Classic:
     def plan(self, snapshot: Snapshot) -> Plan:
         rules, jobs = self.rules, snapshot.jobs
         ledger = Ledger(
-            snapshot, PLACEMENTS[rules.placement], keeps_blocks=rules.placement == "buddy"
+            snapshot,
+            PLACEMENTS[rules.placement],
+            keeps_blocks=rules.placement == "buddy",
+            shelf=self._shelf,
         )
         remaining_s = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
         key = rules.ordering(snapshot, remaining_s)
@@ -58,10 +62,9 @@ class Classic:
         queue = ranked(snapshot, key, np.flatnonzero(queued & (jobs.blocked == Blocked.NO)))
         claims = self._claims(ledger, key, remaining_s)
         moves = self._moves(ledger)
-        atlas = Atlas(snapshot)
         served = Desk(
             ledger,
-            atlas,
+            ledger.atlas,
             queue,
             key,
             strict=rules.strict,
@@ -70,7 +73,6 @@ class Classic:
             moves=moves,
         ).serve()
         held_back = np.flatnonzero(queued & (jobs.blocked != Blocked.NO))
-        waits, evidence = explain(ledger, atlas, _left(queue, served, held_back))
         starts = tuple(
             _start(snapshot, row, hold)
             for row, hold in zip(queue.tolist(), served.holds, strict=True)
@@ -86,8 +88,7 @@ class Classic:
             moves=tuple(
                 _move(snapshot, row, piece) for row, piece in (moves.made if moves else ())
             ),
-            waits=waits,
-            evidence=evidence,
+            explain=lambda: explain(ledger, ledger.atlas, _left(queue, served, held_back)),
             objective=float(sum(preempt.lost_gpu_s for preempt in preempts)),
             shown={"lost_gpu_s": float(sum(preempt.lost_gpu_s for preempt in preempts))},
         )
