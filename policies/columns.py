@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,16 +45,12 @@ class Table:
         return cls(**settled)
 
     def __len__(self) -> int:
-        return len(getattr(self, _first_column(type(self))))
+        names: tuple[str, ...] = self.__match_args__
+        return len(getattr(self, names[0]))
 
     def columns(self) -> Iterator[tuple[str, Any]]:
         for f in fields(self):
             yield f.name, getattr(self, f.name)
-
-
-@cache
-def _first_column(table: type[Table]) -> str:
-    return fields(table)[0].name
 
 
 def _settle(name: str, given: Any, meta: Any, length: int) -> Any:

@@ -1,6 +1,5 @@
 """Nodes of one partition and one GPU type, indexed by how many GPUs they have free."""
 
-from copy import copy
 from typing import Self
 
 import numpy as np
@@ -36,7 +35,8 @@ class FreeIndex:
 
     def copy(self) -> Self:
         """One that can be changed without changing this; what never changes is shared."""
-        other = copy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
         other.by_count = self.by_count.copy()
         other.by_order = self.by_order.copy()
         return other

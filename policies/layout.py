@@ -1,5 +1,7 @@
 """What follows from the machines alone, kept from one round to the next while no node changes."""
 
+from operator import attrgetter, is_
+
 import numpy as np
 
 from policies.columns import U64
@@ -11,7 +13,7 @@ from policies.snapshot import NodeState, NodeTable, Snapshot
 Indexes = dict[tuple[int, int], FreeIndex]
 """By partition row and GPU type."""
 
-_FIXED = (
+_fixed = attrgetter(
     "id", "partition", "gpu_type", "gpus", "cpus", "mem_mib", "rack", "switch", "host_idle_w",
     "host_peak_w",
 )  # fmt: skip
@@ -22,6 +24,7 @@ class Layout:
         nodes = snapshot.nodes
         self.snapshot = snapshot
         self.keeps_blocks = keeps_blocks
+        self._fixed: tuple[object, ...] = _fixed(nodes)
         self.atlas = Atlas(snapshot)
         self.gpus: list[int] = nodes.gpus.tolist()
         self.gpu_type: list[int] = nodes.gpu_type.tolist()
@@ -49,7 +52,7 @@ class Layout:
             self.keeps_blocks == keeps_blocks
             and ours.partitions is snapshot.partitions
             and ours.gpu_types is snapshot.gpu_types
-            and all(getattr(ours.nodes, name) is getattr(nodes, name) for name in _FIXED)
+            and all(map(is_, self._fixed, _fixed(nodes)))
             and (ours.nodes.state is nodes.state or np.array_equal(ours.nodes.state, nodes.state))
         )
 

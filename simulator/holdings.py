@@ -9,6 +9,7 @@ from policies.ledger import RowPiece
 from policies.snapshot import NodeState, NodeTable, Placements, TenantTable
 from simulator.job_columns import JobColumns, fixed
 from simulator.machines import Machines
+from simulator.pieces import Pieces
 
 RowPieces = tuple[RowPiece, ...]
 # Enum members are slow to look up, and this is asked for every piece.
@@ -27,7 +28,8 @@ class Holdings:
         self.on_node: list[set[int]] = [set() for _ in range(len(nodes))]
         self.node_state: U8 = nodes.state.copy()
         self.free: list[int] = nodes.free_gpus.tolist()
-        self._spread_jobs: set[int] = set()
+        self._pieces = Pieces()
+        self._seen_state: U8 = fixed(nodes.state.copy())
         self._free_gpus: U64 = nodes.free_gpus.copy()
         self._free_cpus: I32 = nodes.free_cpus.copy()
         self._free_mem_mib: I64 = nodes.free_mem_mib.copy()
@@ -52,7 +54,8 @@ class Holdings:
             self.on_node[node].add(row)
         gpus = sum(piece[1].bit_count() for piece in pieces)
         self.of_job[row] = pieces
-        self._show(row, pieces, gpus)
+        self._pieces.add(row, pieces)
+        self._show(row, len(pieces), gpus)
         self._charge(row, pieces, gpus)
         return gpus
 
@@ -65,40 +68,19 @@ class Holdings:
             self._free_mem_mib[node] += mem_mib
             self.on_node[node].discard(row)
         gpus = int(self.jobs.held_gpus[row])
-        self._show(row, (), 0)
+        self._pieces.remove(row, len(pieces))
+        self._show(row, 0, 0)
         self._charge(row, pieces, -gpus)
         return pieces
 
     def placements(self, rows: I64) -> Placements:
-        jobs = self.jobs
-        counts = jobs.piece_count[rows]
-        offset = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(counts, out=offset[1:])
-        holders = rows[counts > 0]
-        at = offset[:-1][counts > 0]
-        node, cpus = np.empty(offset[-1], np.int32), np.empty(offset[-1], np.int32)
-        gpus, mem_mib = np.empty(offset[-1], np.uint64), np.empty(offset[-1], np.int64)
-        node[at], cpus[at] = jobs.first_node[holders], jobs.first_cpus[holders]
-        gpus[at], mem_mib[at] = jobs.first_mask[holders], jobs.first_mem_mib[holders]
-        if self._spread_jobs:
-            spread = np.array(sorted(self._spread_jobs), np.int64)
-            first = offset[np.searchsorted(rows, spread)]
-            for row, start in zip(spread.tolist(), first.tolist(), strict=True):
-                for i, piece in enumerate(self.of_job[row], start):
-                    node[i], gpus[i], cpus[i], mem_mib[i] = piece
-        return Placements(
-            offset=fixed(offset),
-            node=fixed(node),
-            gpus=fixed(gpus),
-            cpus=fixed(cpus),
-            mem_mib=fixed(mem_mib),
-        )
+        return self._pieces.placements(self.jobs.piece_count[rows])
 
     def node_table(self) -> NodeTable:
         nodes = self._nodes
         return NodeTable(
             id=nodes.id,
-            state=fixed(self.node_state.copy()),
+            state=self._state(),
             partition=nodes.partition,
             gpu_type=nodes.gpu_type,
             gpus=nodes.gpus,
@@ -112,6 +94,12 @@ class Holdings:
             host_idle_w=nodes.host_idle_w,
             host_peak_w=nodes.host_peak_w,
         )
+
+    def _state(self) -> U8:
+        """The same array for as long as no node changes, which policies can tell at a glance."""
+        if not np.array_equal(self._seen_state, self.node_state):
+            self._seen_state = fixed(self.node_state.copy())
+        return self._seen_state
 
     def tenant_table(self, energy_left_j: F64) -> TenantTable:
         tenants = self._tenants
@@ -129,17 +117,9 @@ class Holdings:
         self.free[node] = mask
         self._free_gpus[node] = mask
 
-    def _show(self, row: int, pieces: RowPieces, gpus: int) -> None:
-        jobs = self.jobs
-        jobs.piece_count[row] = len(pieces)
-        jobs.held_gpus[row] = gpus
-        if len(pieces) > 1:
-            self._spread_jobs.add(row)
-        else:
-            self._spread_jobs.discard(row)
-        if pieces:
-            jobs.first_node[row], mask, jobs.first_cpus[row], mem_mib = pieces[0]
-            jobs.first_mask[row], jobs.first_mem_mib[row] = mask, mem_mib
+    def _show(self, row: int, pieces: int, gpus: int) -> None:
+        self.jobs.piece_count[row] = pieces
+        self.jobs.held_gpus[row] = gpus
 
     def _charge(self, row: int, pieces: Sequence[RowPiece], gpus: int) -> None:
         tenant = self._tenant[row]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from policies.columns import F64, I32, I64, U8, U64, Bool
-from policies.snapshot import JobState, JobTable
+from policies.snapshot import JobTable
 from simulator.costs import Costs
 from simulator.workload import Workload
 
@@ -20,9 +20,10 @@ _SEEN_F64 = (
 _HIDDEN_F64 = ("done", "rate", "since_s", "resumes_s", "s_per_work")
 _I32 = (
     "tenant", "profile", "partition", "priority", "min_gpus", "max_gpus", "cpus_per_gpu",
-    "clock_mhz", "held_gpus", "piece_count", "first_node", "first_cpus",
+    "clock_mhz", "held_gpus", "piece_count",
 )  # fmt: skip
 _SEEN_I32 = _I32[:8]
+_U8 = ("state", "blocked", "span", "preemptible")
 _HELD_GPUS = _I32.index("held_gpus")
 
 
@@ -51,8 +52,7 @@ class JobColumns:
     clock_mhz: I32
     held_gpus: I32
     piece_count: I32
-    first_node: I32
-    first_cpus: I32
+    state: U8
 
     def __init__(
         self, jobs: Workload, believed_work: F64, asked_rate: F64, costs: Costs, origin_s: float
@@ -62,16 +62,13 @@ class JobColumns:
         self.costs = costs
         self._origin_s = origin_s
         self.id: I64 = np.arange(count)
-        self.state: U8 = np.full(count, JobState.QUEUED, np.uint8)
         self.live: Bool = np.zeros(count, np.bool_)
-        self.first_mask: U64 = np.zeros(count, np.uint64)
-        self.first_mem_mib: I64 = np.zeros(count, np.int64)
-        self._gpu_types, self._span, self._preemptible = (
-            jobs.gpu_types,
-            jobs.span,
-            jobs.preemptible,
-        )
-        self._mem_mib_per_gpu = jobs.mem_mib_per_gpu
+        # No job of a trace is held or depends on another: Blocked.NO is 0, as JobState.QUEUED is.
+        self._u8: U8 = np.zeros((len(_U8), count), np.uint8)
+        self._u8[_U8.index("span")] = jobs.span
+        self._u8[_U8.index("preemptible")] = jobs.preemptible
+        self.state = self._u8[_U8.index("state")]
+        self._u64: U64 = np.stack([jobs.gpu_types, jobs.mem_mib_per_gpu.view(np.uint64)])
         self._f64: F64 = np.zeros((len(_SEEN_F64) + len(_HIDDEN_F64), count))
         self._i32: I32 = np.zeros((len(_I32), count), np.int32)
         for at, name in enumerate((*_SEEN_F64, *_HIDDEN_F64)):
@@ -108,7 +105,11 @@ class JobColumns:
 
     def table(self, rows: I64, now_s: float) -> JobTable:
         """The live jobs `rows` as policies see them."""
-        numbers, whole = self._f64.take(rows, axis=1), self._i32.take(rows, axis=1)
+        # Rows are in range: with "clip" nothing is checked once more.
+        numbers = self._f64.take(rows, axis=1, mode="clip")
+        whole = self._i32.take(rows, axis=1, mode="clip")
+        small = self._u8.take(rows, axis=1, mode="clip")
+        large = self._u64.take(rows, axis=1, mode="clip")
         seen = dict(zip(_SEEN_F64, numbers, strict=False))
         done, rate, since_s, resumes_s, s_per_work = numbers[len(_SEEN_F64) :]
         held_gpus = whole[_HELD_GPUS]
@@ -120,17 +121,17 @@ class JobColumns:
         seen["attained_gpu_s"] += held_gpus * (now_s - since_s)
         self._checkpoints(seen["checkpoint_s"], progress_s, resumes_s, held_gpus > 0, now_s)
         # Views taken from here on can not be written to.
-        fixed(numbers)
-        fixed(whole)
+        for block in (numbers, whole, small, large):
+            fixed(block)
+        state, blocked, span, preemptible = small
         return JobTable(
             id=rows,
-            state=fixed(self.state[rows]),
-            # No job of a trace is held or depends on another: Blocked.NO is 0.
-            blocked=fixed(np.zeros(len(rows), np.uint8)),
-            gpu_types=fixed(self._gpu_types[rows]),
-            mem_mib_per_gpu=fixed(self._mem_mib_per_gpu[rows]),
-            span=fixed(self._span[rows]),
-            preemptible=fixed(self._preemptible[rows]),
+            state=state,
+            blocked=blocked,
+            gpu_types=large[0],
+            mem_mib_per_gpu=large[1].view(np.int64),
+            span=span,
+            preemptible=preemptible.view(np.bool_),
             **dict(zip(_SEEN_F64, numbers, strict=False)),
             **dict(zip(_SEEN_I32, whole, strict=False)),
         )

@@ -95,7 +95,7 @@ class World:
         live = self.jobs.live
         while self._first_live < self._arrived and not live[self._first_live]:
             self._first_live += 1
-        rows = np.flatnonzero(live[self._first_live : self._arrived]) + self._first_live
+        rows = live[self._first_live : self._arrived].nonzero()[0] + self._first_live
         rows.flags.writeable = False
         return rows
 

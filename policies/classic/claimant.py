@@ -30,11 +30,8 @@ class Outlook(NamedTuple):
     per_gpu: F64
 
     @classmethod
-    def of(
-        cls, claimant: Claimant, victims: Victims, releasing: Releasing, nodes: list[int]
-    ) -> "Outlook":
-        soon = np.zeros(len(releasing.gpus), np.int64)
-        soon[nodes] = [releasing.mask(node).bit_count() for node in nodes]
+    def of(cls, claimant: Claimant, victims: Victims, releasing: Releasing) -> "Outlook":
+        soon = releasing.soon()
         mine = victims.open_to(claimant.key, claimant.partition)[victims.job]
         node, gpus = victims.node[mine], victims.gpus[mine]
         per_gpu = np.full(len(soon), np.finfo(np.float64).max)

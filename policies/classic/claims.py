@@ -4,6 +4,8 @@ A claim takes nothing that runs: the victims' GPUs are free only once they have 
 the claimant waits, and what it set aside of the free GPUs is out of reach for jobs ranked after it.
 """
 
+import math
+
 from policies.classic.claimant import Claimant, Found
 from policies.classic.cover import Victim
 from policies.classic.gang_search import GangSearch
@@ -21,6 +23,9 @@ class Claims:
         self.releasing = Releasing(ledger)
         self.preempted: list[tuple[Victim, int]] = []
         self._allowance = max_preemptions
+        threshold, home = victims.threshold[victims.stoppable], victims.partition[victims.stoppable]
+        self._highest = float(threshold.max(initial=-math.inf))
+        self._homes = (int(home.min()), int(home.max())) if len(home) else ()
         self._nodes = NodeSearch(ledger, victims, self.releasing)
         self._gangs = GangSearch(ledger, victims, self.releasing)
 
@@ -34,6 +39,8 @@ class Claims:
         """Set room aside for the whole ask, stopping what that needs, or change nothing."""
         if not self._allowance and not self.releasing.nodes:
             return False
+        if not self.releasing.began and not self._may_stop(claimant):
+            return False
         found = self._nodes.cheapest(claimant, ask, types, self._allowance)
         if found is None and ask.span is not Span.NODE and not self.ledger.keeps_blocks:
             found = self._gangs.cheapest(claimant, ask, types, self._allowance)
@@ -42,6 +49,13 @@ class Claims:
         self._stop(found.victims, claimant)
         self._set_aside(claimant, ask, found.nodes)
         return True
+
+    def _may_stop(self, claimant: Claimant) -> bool:
+        """False only when there is nobody whom the claimant may stop."""
+        if claimant.key < self._highest:
+            return True
+        guests = any(home != claimant.partition for home in self._homes)
+        return guests and bool(self.victims.open_to(claimant.key, claimant.partition).any())
 
     def _stop(self, victims: list[Victim], claimant: Claimant) -> None:
         for victim in victims:

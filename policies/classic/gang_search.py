@@ -35,8 +35,7 @@ class GangSearch:
         key = (claimant.partition, types, ask.gpus, ask.span)
         if key in self._hopeless:
             return None
-        nodes = [node for t in types for node in self.ledger.nodes_of(ask.own[t])]
-        outlook = Outlook.of(claimant, self.victims, self.releasing, nodes)
+        outlook = Outlook.of(claimant, self.victims, self.releasing)
         open_jobs = self.victims.open_to(claimant.key, claimant.partition)
         hopeless = True
         for span in (Span.RACK, Span.SWITCH, Span.ANY):

@@ -74,7 +74,7 @@ class NodeSearch:
         found = self._queues.get(key)
         if found is None:
             nodes = [node for t in types for node in self.ledger.nodes_of(ask.own[t])]
-            outlook = Outlook.of(claimant, self.victims, self.releasing, nodes)
+            outlook = Outlook.of(claimant, self.victims, self.releasing)
             rows = np.array(nodes, np.int64)
             rows = rows[outlook.soon[rows] + outlook.stoppable[rows] >= ask.gpus]
             missing = np.maximum(ask.gpus - outlook.soon[rows], 0)

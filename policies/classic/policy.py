@@ -14,9 +14,12 @@ from policies.columns import F64, I64
 from policies.layout import Shelf
 from policies.ledger import Hold, Ledger, RowPiece
 from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Move, Piece, Plan, Preempt, Start
-from policies.snapshot import Blocked, JobState, Snapshot
+from policies.plan import Explained, Move, Piece, Plan, Preempt, Start
+from policies.snapshot import JobState, Snapshot
 from policies.waiting import Left, explain
+
+# Enum members are slow to look up, and these are asked every round.
+_QUEUED, _STOPPING = int(JobState.QUEUED), int(JobState.STOPPING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +61,9 @@ class Classic:
         )
         remaining_s = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
         key = rules.ordering(snapshot, remaining_s)
-        queued = jobs.state == JobState.QUEUED
-        queue = ranked(snapshot, key, np.flatnonzero(queued & (jobs.blocked == Blocked.NO)))
+        queued = jobs.state == _QUEUED
+        blocked = jobs.blocked.astype(np.bool_)
+        queue = ranked(snapshot, key, np.flatnonzero(queued & ~blocked))
         claims = self._claims(ledger, key, remaining_s)
         moves = self._moves(ledger)
         served = Desk(
@@ -72,7 +76,11 @@ class Classic:
             backfill=self._backfill(ledger),
             moves=moves,
         ).serve()
-        held_back = np.flatnonzero(queued & (jobs.blocked != Blocked.NO))
+
+        def say_why() -> Explained:
+            held_back = np.flatnonzero(queued & blocked)
+            return explain(ledger, ledger.atlas, _left(queue, served, held_back))
+
         starts = tuple(
             _start(snapshot, row, hold)
             for row, hold in zip(queue.tolist(), served.holds, strict=True)
@@ -88,22 +96,27 @@ class Classic:
             moves=tuple(
                 _move(snapshot, row, piece) for row, piece in (moves.made if moves else ())
             ),
-            explain=lambda: explain(ledger, ledger.atlas, _left(queue, served, held_back)),
+            explain=say_why,
             objective=float(sum(preempt.lost_gpu_s for preempt in preempts)),
             shown={"lost_gpu_s": float(sum(preempt.lost_gpu_s for preempt in preempts))},
         )
 
     def _claims(self, ledger: Ledger, key: F64, remaining_s: F64) -> Claims | None:
         rules, snapshot = self.rules, ledger.snapshot
-        stopping = snapshot.jobs.state == JobState.STOPPING
-        if not (rules.preempt or snapshot.partitions.lends.any() or stopping.any()):
+        if not (
+            rules.preempt
+            or snapshot.partitions.lends.any()
+            or (snapshot.jobs.state == _STOPPING).any()
+        ):
             return None
-        key_once_stopped = rules.ordering(snapshot, remaining_s + lost_s(snapshot))
+        lost = lost_s(snapshot)
+        key_once_stopped = rules.ordering(snapshot, remaining_s + lost)
         victims = Victims(
             snapshot,
             np.minimum(key, key_once_stopped),
             min_run_s=rules.min_run_s,
             by_rank=rules.preempt,
+            lost=lost,
         )
         claims = Claims(ledger, victims, max_preemptions=rules.max_preemptions)
         return claims if claims.possible else None

@@ -3,10 +3,13 @@
 import numpy as np
 
 from policies.bits import buddy_take, lowest_bits
-from policies.columns import F64
+from policies.columns import F64, I64
 from policies.ledger import Ask, Ledger, RowPiece
 from policies.power import piece_watts
 from policies.snapshot import JobState
+
+# Enum members are slow to look up, and this is asked every round.
+_STOPPING = int(JobState.STOPPING)
 
 
 class Releasing:
@@ -15,6 +18,8 @@ class Releasing:
         self.ledger = ledger
         nodes = len(snapshot.nodes)
         self.gpus = [0] * nodes
+        self.began = False
+        """Whether anything at all was counted as on its way."""
         self.nodes: set[int] = set()
         """Where GPUs are coming that nobody has been promised."""
         self.cpus = [0] * nodes
@@ -24,11 +29,12 @@ class Releasing:
         if ledger.watts_per_gpu is not None:
             each_w = piece_watts(snapshot, ledger.watts_per_gpu)
             np.add.at(self.job_watts, snapshot.placements.job_of_piece(), each_w)
-        for row in np.flatnonzero(snapshot.jobs.state == JobState.STOPPING).tolist():
+        for row in np.flatnonzero(snapshot.jobs.state == _STOPPING).tolist():
             self.add(row)
 
     def add(self, row: int) -> list[int]:
         """Count what job `row` holds as on its way; returns the nodes concerned."""
+        self.began = True
         held = self.ledger.snapshot.placements
         pieces = range(int(held.offset[row]), int(held.offset[row + 1]))
         nodes = [int(held.node[piece]) for piece in pieces]
@@ -43,6 +49,13 @@ class Releasing:
     def mask(self, node: int) -> int:
         """GPUs of `node` that are free or will be."""
         return self.ledger.free[node] | self.gpus[node]
+
+    def soon(self) -> I64:
+        """By node, how many GPUs are free or will be."""
+        masks = np.array(self.ledger.free, np.uint64)
+        if self.nodes:
+            masks |= np.array(self.gpus, np.uint64)
+        return np.bitwise_count(masks).astype(np.int64)
 
     def room(self, node: int, ask: Ask) -> int:
         """How many GPUs of `ask` the node will have room for."""

@@ -3,7 +3,6 @@
 import numpy as np
 
 from policies.classic.cover import Victim
-from policies.classic.orderings import held_gpus
 from policies.columns import F64, I64, Bool
 from policies.snapshot import JobState, Snapshot
 
@@ -12,7 +11,8 @@ def lost_s(snapshot: Snapshot) -> F64:
     """Seconds of work a running job would repeat, and spend restarting, if stopped now."""
     jobs = snapshot.jobs
     saved_s = np.fmax(jobs.started_s, jobs.checkpoint_s)
-    lost: F64 = np.nan_to_num(snapshot.now_s - saved_s, nan=0.0).clip(min=0.0)
+    # fmax takes the other number where one is nan, as it is for jobs that do not run.
+    lost: F64 = np.fmax(snapshot.now_s - saved_s, 0.0)
     return lost + jobs.restart_cost_s
 
 
@@ -26,21 +26,33 @@ def _borrowing(snapshot: Snapshot) -> Bool:
     return borrowing
 
 
+# Enum members are slow to look up, and this is asked every round.
+_RUNNING = int(JobState.RUNNING)
+
+
 class Victims:
     """`threshold` is the number that a claimant's must be below; see `orderings`.
 
     It is the lower of a job's number now and its number once stopped, so that a stopped job can not
-    turn round and stop its claimant.
+    turn round and stop its claimant. `lost` is `lost_s(snapshot)`, for a caller that has it.
     """
 
     def __init__(
-        self, snapshot: Snapshot, threshold: F64, *, min_run_s: float, by_rank: bool
+        self,
+        snapshot: Snapshot,
+        threshold: F64,
+        *,
+        min_run_s: float,
+        by_rank: bool,
+        lost: F64 | None = None,
     ) -> None:
         jobs, held = snapshot.jobs, snapshot.placements
         guaranteed_s = np.maximum(jobs.min_run_s, min_run_s)
         old_enough = ~(snapshot.now_s - jobs.started_s < guaranteed_s)
-        self.stoppable: Bool = (jobs.state == JobState.RUNNING) & jobs.preemptible & old_enough
-        self.cost_gpu_s: F64 = lost_s(snapshot) * held_gpus(snapshot)
+        self.stoppable: Bool = (jobs.state == _RUNNING) & jobs.preemptible & old_enough
+        job, counts = held.job_of_piece(), np.bitwise_count(held.gpus)
+        gpus = np.bincount(job, counts, minlength=len(jobs)).astype(np.int64)
+        self.cost_gpu_s: F64 = (lost_s(snapshot) if lost is None else lost) * gpus
         self.threshold = threshold
         if not by_rank:
             self.threshold = np.full(len(jobs), -np.inf)
@@ -48,8 +60,8 @@ class Victims:
         self.partition = jobs.partition
         order = np.argsort(held.node, kind="stable")
         self.node: I64 = held.node[order].astype(np.int64)
-        self.job: I64 = held.job_of_piece()[order]
-        self.gpus: I64 = np.bitwise_count(held.gpus[order]).astype(np.int64)
+        self.job: I64 = job[order]
+        self.gpus: I64 = counts[order].astype(np.int64)
         self._cpus = held.cpus[order]
         self._mem_mib = held.mem_mib[order]
         self._mask = held.gpus[order]
