@@ -17,6 +17,8 @@ F64 = npt.NDArray[np.float64]
 
 # Two factors below this have a product that an int64 holds.
 _SMALL = 2**31
+# A table over all codes is quicker than sorting while it is not much longer than the column.
+_DENSE = 8
 
 
 def column(dtype: type[np.generic], *, fill: float | None = None, ndim: int = 1) -> Any:
@@ -80,9 +82,9 @@ def numbered(*columns: npt.NDArray[Any]) -> tuple[I64, I64]:
     size = 1
     for given in columns:
         values = given.view(np.uint8) if given.dtype == np.bool_ else given
-        low, width = int(values.min()), int(values.max()) - int(values.min()) + 1
-        if width == 1:
+        if values[0] == values[-1] and (values == values[0]).all():
             continue
+        low, width = int(values.min()), int(values.max()) - int(values.min()) + 1
         if width < _SMALL:
             kind = (values - values.dtype.type(low)).astype(np.int64)
         else:
@@ -93,6 +95,19 @@ def numbered(*columns: npt.NDArray[Any]) -> tuple[I64, I64]:
             size = len(numbers)
         code = code * width + kind
         size *= width
+    return _by_appearance(code, size)
+
+
+def _by_appearance(code: I64, size: int) -> tuple[I64, I64]:
+    """`numbered` for one column of codes from 0 to below `size`."""
+    if size <= _DENSE * len(code):
+        # The last write stays, so that backwards every code keeps its first row.
+        first = np.full(size, len(code))
+        first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+        first = np.sort(first[first < len(code)])
+        rank = np.empty(size, np.int64)
+        rank[code[first]] = np.arange(len(first))
+        return first, rank[code]
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)

@@ -58,7 +58,7 @@ class Layout:
 
     def indexes(self, free_gpus: U64) -> Indexes:
         """Nodes by what is free on them now; the caller may change what it gets."""
-        changed = np.flatnonzero(self._free != free_gpus)
+        changed = (self._free != free_gpus).nonzero()[0]
         before, after = self._free[changed].tolist(), free_gpus[changed].tolist()
         for node, old, new in zip(changed.tolist(), before, after, strict=True):
             if (key := self.index_key[node]) is not None:

@@ -97,7 +97,7 @@ class Holdings:
 
     def _state(self) -> U8:
         """The same array for as long as no node changes, which policies can tell at a glance."""
-        if not np.array_equal(self._seen_state, self.node_state):
+        if (self._seen_state != self.node_state).any():
             self._seen_state = fixed(self.node_state.copy())
         return self._seen_state
 

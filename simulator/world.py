@@ -27,6 +27,11 @@ class Event(IntEnum):
     NODE_DOWN = 3
 
 
+# Enum members are slow to look up, and these are asked at every event.
+_RELEASE = int(Event.RELEASE)
+_QUEUED, _RUNNING = int(JobState.QUEUED), int(JobState.RUNNING)
+
+
 class World:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -73,7 +78,7 @@ class World:
 
     def next_event_s(self) -> float:
         events, epoch = self._events, self._epoch
-        while events and events[0][1] <= Event.RELEASE and events[0][3] != epoch[events[0][2]]:
+        while events and events[0][1] <= _RELEASE and events[0][3] != epoch[events[0][2]]:
             heapq.heappop(events)
         arrival_s = self._arrivals[self._arrived]
         return min(arrival_s, events[0][0]) if events else arrival_s
@@ -139,13 +144,13 @@ class World:
             self._end_stretch(row, End.OPEN, 0.0)
 
     def _start(self, row: int, pieces: RowPieces, clock_mhz: int) -> None:
-        if self.jobs.state[row] != JobState.QUEUED or not self.jobs.live[row]:
+        if self.jobs.state[row] != _QUEUED or not self.jobs.live[row]:
             raise BrokenPlanError(f"job {row} starts but is not queued")
         first = math.isnan(self.first_start_s[row])
         if first:
             self.first_start_s[row] = self.now_s
         self.queued -= 1
-        self.jobs.state[row] = JobState.RUNNING
+        self.jobs.state[row] = _RUNNING
         self.jobs.started_s[row] = self.now_s
         self._run(row, pieces, clock_mhz, self.costs.start_s if first else self.costs.restart_s)
 

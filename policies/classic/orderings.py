@@ -97,5 +97,7 @@ def held_gpus(snapshot: Snapshot) -> I64:
 
 def ranked(snapshot: Snapshot, key: F64, rows: I64) -> I64:
     """`rows` in the order in which they are served."""
+    if len(rows) < 2:
+        return rows
     jobs = snapshot.jobs
     return rows[np.lexsort((jobs.id[rows], jobs.submitted_s[rows], key[rows]))]

@@ -59,11 +59,11 @@ class Classic:
             keeps_blocks=rules.placement == "buddy",
             shelf=self._shelf,
         )
-        remaining_s = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
+        remaining_s = np.fmin(jobs.est_run_s, np.inf)  # inf where unknown: fmin passes over nan
         key = rules.ordering(snapshot, remaining_s)
         queued = jobs.state == _QUEUED
         blocked = jobs.blocked.astype(np.bool_)
-        queue = ranked(snapshot, key, np.flatnonzero(queued & ~blocked))
+        queue = ranked(snapshot, key, (queued & ~blocked).nonzero()[0])
         claims = self._claims(ledger, key, remaining_s)
         moves = self._moves(ledger)
         served = Desk(

@@ -1,9 +1,12 @@
 """Running jobs that could be stopped: what each costs, and who may stop it."""
 
+from functools import cached_property
+
 import numpy as np
 
 from policies.classic.cover import Victim
-from policies.columns import F64, I64, Bool
+from policies.classic.orderings import held_gpus
+from policies.columns import F64, I32, I64, U64, Bool
 from policies.snapshot import JobState, Snapshot
 
 
@@ -46,27 +49,58 @@ class Victims:
         by_rank: bool,
         lost: F64 | None = None,
     ) -> None:
-        jobs, held = snapshot.jobs, snapshot.placements
+        jobs = snapshot.jobs
         guaranteed_s = np.maximum(jobs.min_run_s, min_run_s)
         old_enough = ~(snapshot.now_s - jobs.started_s < guaranteed_s)
         self.stoppable: Bool = (jobs.state == _RUNNING) & jobs.preemptible & old_enough
-        job, counts = held.job_of_piece(), np.bitwise_count(held.gpus)
-        gpus = np.bincount(job, counts, minlength=len(jobs)).astype(np.int64)
-        self.cost_gpu_s: F64 = (lost_s(snapshot) if lost is None else lost) * gpus
         self.threshold = threshold
         if not by_rank:
             self.threshold = np.full(len(jobs), -np.inf)
             self.stoppable &= _borrowing(snapshot)
         self.partition = jobs.partition
-        order = np.argsort(held.node, kind="stable")
-        self.node: I64 = held.node[order].astype(np.int64)
-        self.job: I64 = job[order]
-        self.gpus: I64 = counts[order].astype(np.int64)
-        self._cpus = held.cpus[order]
-        self._mem_mib = held.mem_mib[order]
-        self._mask = held.gpus[order]
-        self._first_of_node = np.searchsorted(self.node, np.arange(len(snapshot.nodes) + 1))
+        self._snapshot = snapshot
+        self._lost = lost
         self._on_node: dict[int, list[Victim]] = {}
+
+    # What follows is needed only once somebody may be stopped, which in most rounds nobody may.
+
+    @cached_property
+    def cost_gpu_s(self) -> F64:
+        lost = lost_s(self._snapshot) if self._lost is None else self._lost
+        return lost * held_gpus(self._snapshot)
+
+    @cached_property
+    def _order(self) -> I64:
+        """Pieces by node."""
+        return np.argsort(self._snapshot.placements.node, kind="stable")
+
+    @cached_property
+    def node(self) -> I64:
+        return self._snapshot.placements.node[self._order].astype(np.int64)
+
+    @cached_property
+    def job(self) -> I64:
+        return self._snapshot.placements.job_of_piece()[self._order]
+
+    @cached_property
+    def gpus(self) -> I64:
+        return np.bitwise_count(self._mask).astype(np.int64)
+
+    @cached_property
+    def _mask(self) -> U64:
+        return self._snapshot.placements.gpus[self._order]
+
+    @cached_property
+    def _cpus(self) -> I32:
+        return self._snapshot.placements.cpus[self._order]
+
+    @cached_property
+    def _mem_mib(self) -> I64:
+        return self._snapshot.placements.mem_mib[self._order]
+
+    @cached_property
+    def _first_of_node(self) -> I64:
+        return np.searchsorted(self.node, np.arange(len(self._snapshot.nodes) + 1))
 
     def open_to(self, key: float, partition: int) -> Bool:
         """Jobs that a claimant of that number may stop on the nodes of its own `partition`."""
