@@ -47,14 +47,11 @@ class Pace:
     """Set by the service, and changed by its answers."""
 
     next_sync_s: float
-    hold_s: float
     sample_interval_s: float
 
     @classmethod
     def set_by(cls, answer: Registered | Desired) -> "Pace":
-        # Leases count from the sending: an answer held for longer could no longer be acted upon.
-        hold_s = min(answer.hold_s, answer.node_lease_s / 2, answer.run_lease_s / 4)
-        return cls(answer.next_sync_s, hold_s, answer.sample_interval_s)
+        return cls(answer.next_sync_s, answer.sample_interval_s)
 
 
 class Agency:
@@ -65,7 +62,7 @@ class Agency:
         self._log_news = asyncio.Event()
         self._registered = asyncio.Event()
         self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pace = Pace(next_sync_s=1.0, hold_s=0.0, sample_interval_s=1.0)
+        self._pace = Pace(next_sync_s=1.0, sample_interval_s=1.0)
         self._epoch = 0
 
     async def work(self) -> None:
@@ -95,7 +92,7 @@ class Agency:
         """Tell the service how the attempts ended, if it listens."""
         try:
             async with asyncio.timeout(LAST_SYNC_S):
-                await self._link.sync(await self._by_hand(self._node.sync, self._epoch, 0.0))
+                await self._link.sync(await self._by_hand(self._node.sync, self._epoch))
         except (
             TimeoutError,
             UnavailableError,
@@ -182,29 +179,11 @@ class Agency:
 
     async def _sync_once(self) -> None:
         self._news.clear()
-        message = await self._by_hand(self._node.sync, self._epoch, self._pace.hold_s)
+        message = await self._by_hand(self._node.sync, self._epoch)
         sent_s = self._node.clock()
-        answer = asyncio.create_task(self._link.sync(message))
-        try:
-            if message.wait_s > 0:
-                await self._first_of(answer)
-            desired = await answer
-        except asyncio.CancelledError:
-            if answer.cancelled() and self._news.is_set():
-                return  # news here make the held answer worthless: ask again with them
-            answer.cancel()
-            raise
+        desired = await self._link.sync(message)
         self._pace = Pace.set_by(desired)
         await self._by_hand(self._node.accept, desired, sent_s)
-
-    async def _first_of(self, answer: asyncio.Task[Desired]) -> None:
-        news = asyncio.create_task(self._news.wait())
-        try:
-            await asyncio.wait({answer, news}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            news.cancel()
-        if not answer.done():
-            answer.cancel()
 
     async def _bear(self, trouble: Exception, backoff: Backoff) -> None:
         named_s = trouble.retry_s if isinstance(trouble, UnavailableError) else None

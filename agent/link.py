@@ -69,7 +69,7 @@ class Link:
         return await self._post(REGISTER_PATH, encode(message), Registered)
 
     async def sync(self, message: Sync) -> Desired:
-        return await self._post(SYNC_PATH, encode(message), Desired, message.wait_s)
+        return await self._post(SYNC_PATH, encode(message), Desired)
 
     async def telemetry(self, message: Telemetry) -> TelemetryTaken:
         return await self._post(TELEMETRY_PATH, encode(message), TelemetryTaken)
@@ -80,15 +80,13 @@ class Link:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _post(
-        self, path: str, body: bytes, kind: type[Answer], wait_s: float = 0.0
-    ) -> Answer:
+    async def _post(self, path: str, body: bytes, kind: type[Answer]) -> Answer:
         headers = {"Content-Type": "application/json"}
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
         try:
             response = await self._client.post(
-                path, content=body, headers=headers, timeout=self.timeout_s + wait_s
+                path, content=body, headers=headers, timeout=self.timeout_s
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UnavailableError(f"{type(error).__name__}: {error}") from error

@@ -47,7 +47,6 @@ class Node:
     clock: Clock
     logbook: Logbook = field(default_factory=Logbook)
     _sequence: int = 0
-    _revision: int = 0
     _told: Standing = ()
 
     def register(self, token: str | None) -> Register:
@@ -61,20 +60,17 @@ class Node:
         )
         return self.identity.node_token
 
-    def sync(self, epoch: int, hold_s: float) -> Sync:
+    def sync(self, epoch: int) -> Sync:
         self._sequence += 1
         reports = self.supervisor.reports()
         self._told = self._standing()
-        quiet = all(report.state is State.RUNNING for report in reports)
         return Sync(
             epoch=epoch,
             sequence=self._sequence,
             boot_id=self.boot_id,
-            wait_s=hold_s if quiet else 0.0,
             attempts=reports,
             gpus=self.supervisor.gpus(),
             samples_shed=self.sampler.shed,
-            revision=self._revision,
         )
 
     def accept(self, desired: Desired, sent_s: float) -> None:
@@ -82,7 +78,6 @@ class Node:
         if self.clock() < sent_s + desired.run_lease_s:
             self.supervisor.lease.renew(sent_s, desired.run_lease_s)
         self.supervisor.apply(desired, sent_s)
-        self._revision = desired.revision
 
     def tick(self) -> bool:
         """Whether something has happened that the service was not told."""

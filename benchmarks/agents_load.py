@@ -122,7 +122,7 @@ class Agent:
                 {"attempt_id": attempt_id, "fence": fence, "state": "running",
                  "ran_s": self.now_ms() / 1000, "progress_step": self.sequence}
             )  # fmt: skip
-        body = {"epoch": 1, "sequence": self.sequence, "boot_id": "bench", "wait_s": 0,
+        body = {"epoch": 1, "sequence": self.sequence, "boot_id": "bench",
                 "attempts": attempts, "gpus": gpus}  # fmt: skip
         return json.dumps(body).encode()
 

@@ -128,7 +128,6 @@ class Registered:
     node_id: Id
     epoch: Id
     next_sync_s: Interval
-    hold_s: Interval
     sample_interval_s: Annotated[float, Range(0.05, 3600)]
     node_lease_s: Lease
     run_lease_s: Lease

@@ -112,21 +112,14 @@ class GpuStatus:
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """`sequence` grows with every sync of an epoch: a late one is answered, not applied.
-
-    `revision` is that of the last answer the agent has taken: the service may hold its answer
-    back only while it has nothing newer, so that neither a lost answer nor a change between two
-    syncs waits for the end of a hold.
-    """
+    """`sequence` grows with every sync of an epoch: a late one is answered, not applied."""
 
     epoch: Id
     sequence: Count
     boot_id: BootId
-    wait_s: Interval  # how long the answer may be held back for want of news; 0: answer now
     attempts: Annotated[tuple[AttemptReport, ...], Items(MAX_ATTEMPTS)] = ()
     gpus: Annotated[tuple[GpuStatus, ...], Items(MAX_GPUS)] = ()
     samples_shed: Count = 0
-    revision: Count = 0
 
     def __post_init__(self) -> None:
         if len({report.attempt_id for report in self.attempts}) != len(self.attempts):
@@ -209,8 +202,6 @@ class Desired:
     cancels: Annotated[tuple[Cancel, ...], Items(MAX_ATTEMPTS)] = ()
     acks: Annotated[tuple[AttemptRef, ...], Items(MAX_ATTEMPTS)] = ()
     discard_checkpoints: Annotated[tuple[Key, ...], Items(1024)] = ()
-    revision: Count = 0  # any number that changes when what should run does
-    hold_s: Interval = 0.0
     sample_interval_s: Annotated[float, Range(0.05, 3600)] = 1.0
 
     def __post_init__(self) -> None:

@@ -105,7 +105,6 @@ def _register(request: HttpRequest) -> wire.Registered:
         node_id=joined.node.pk,
         epoch=joined.node.epoch,
         next_sync_s=granted.next_sync_s,
-        hold_s=0.0,
         sample_interval_s=granted.sample_interval_s,
         node_lease_s=granted.node_lease_s,
         run_lease_s=granted.run_lease_s,

@@ -67,7 +67,6 @@ SYNC = Sync(
     epoch=2,
     sequence=9,
     boot_id="b0071d",
-    wait_s=5.0,
     attempts=(REPORT,),
     gpus=(GpuStatus(uuid=GPU, healthy=True, energy_mj=123, foreign_pids=(4242,)),),
 )

@@ -61,14 +61,11 @@ class Service:
     node_lease_s: float = 5.0
     run_lease_s: float = 60.0
     next_sync_s: float = 0.1
-    hold_s: float = 0.0
     sample_interval_s: float = 0.1
     ack: bool = True
     fate: Fate = field(default_factory=Fate)
     lock: threading.RLock = field(default_factory=threading.RLock)
-    changed: threading.Condition = field(init=False)
     epoch: int = 0
-    revision: int = 1
     install_id: str | None = None
     wanted: dict[int, DesiredAttempt] = field(default_factory=dict)
     cancels: dict[int, Cancel] = field(default_factory=dict)
@@ -86,33 +83,23 @@ class Service:
     last_answer: bytes = b""
     headers: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.changed = threading.Condition(self.lock)
-
     def want(self, attempt: DesiredAttempt) -> None:
-        with self.changed:
+        with self.lock:
             self.wanted[attempt.attempt_id] = attempt
-            self._notify()
 
     def cancel(self, attempt_id: int, reason: str, grace_s: float | None = None) -> None:
-        with self.changed:
+        with self.lock:
             fence = self.wanted.pop(attempt_id).fence
             self.cancels[attempt_id] = Cancel(attempt_id, fence, reason, grace_s)
-            self._notify()
 
     def give_up(self, attempt_id: int) -> None:
         """As after a lapsed lease: the fence this node has is stale."""
-        with self.changed:
+        with self.lock:
             self.stale.add(self.wanted.pop(attempt_id).ref)
 
     def adjust(self, attempt_id: int, **changes: Any) -> None:
-        with self.changed:
+        with self.lock:
             self.wanted[attempt_id] = replace(self.wanted[attempt_id], **changes)
-            self._notify()
-
-    def _notify(self) -> None:
-        self.revision += 1
-        self.changed.notify_all()
 
     @property
     def gpus(self) -> dict[str, GpuStatus]:
@@ -129,7 +116,7 @@ class Service:
             return bytes(self.logs.get((attempt_id, stream), b"")).decode(errors="replace")
 
     def handle(self, path: str, body: bytes, authorization: str) -> bytes:
-        with self.changed:
+        with self.lock:
             self.headers.append(authorization)
             if path == REGISTER_PATH:
                 return encode(self._register(decode(Register, body), authorization))
@@ -154,7 +141,6 @@ class Service:
             node_id=1,
             epoch=self.epoch,
             next_sync_s=self.next_sync_s,
-            hold_s=self.hold_s,
             sample_interval_s=self.sample_interval_s,
             node_lease_s=self.node_lease_s,
             run_lease_s=self.run_lease_s,
@@ -181,8 +167,6 @@ class Service:
                 self.ended[report.attempt_id] = report
                 self.wanted.pop(report.attempt_id, None)
                 self.cancels.pop(report.attempt_id, None)
-        if message.wait_s and message.revision == self.revision:
-            self.changed.wait(message.wait_s)
         acks = [r.ref for r in message.attempts if r.state is State.ENDED] if self.ack else []
         self.last_answer = encode(self._desired(tuple(acks)))
         return self.last_answer
@@ -196,8 +180,6 @@ class Service:
             cancels=tuple(self.cancels.values()),
             acks=acks,
             discard_checkpoints=self.discards,
-            revision=self.revision,
-            hold_s=self.hold_s,
             sample_interval_s=self.sample_interval_s,
         )
 
@@ -276,8 +258,6 @@ class Listener:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self.service.changed:
-            self.service.changed.notify_all()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -177,7 +177,7 @@ def test_a_job_that_will_not_leave_is_killed(agent: AgentProcess, service: Servi
 def test_what_is_no_longer_listed_is_stopped(agent: AgentProcess, service: Service) -> None:
     service.want(attempt(attempt_id=11))
     running(service, 11)
-    with service.changed:
+    with service.lock:
         service.wanted.clear()
     report = ended(service, 11)
     assert (report.end, report.detail) == (End.STOPPED, "withdrawn")
@@ -315,7 +315,7 @@ def test_a_gpu_is_handed_on_only_when_its_holder_is_gone(
     )
     service.want(attempt(code, attempt_id=22))
     until(lambda: "ready" in service.text(22), "the first holder ready")
-    with service.changed:
+    with service.lock:
         del service.wanted[22]
         service.wanted[23] = attempt(attempt_id=23, fence=71)
     running(service, 23)
@@ -335,23 +335,6 @@ def test_a_log_keeps_its_head_and_its_end_within_the_cap(
     assert text.startswith("head")
     assert text.endswith("tail")
     assert report.log_bytes_dropped == 500_008 - 100_000
-
-
-def test_news_do_not_wait_for_a_held_answer(agent: AgentProcess, service: Service) -> None:
-    service.hold_s, service.node_lease_s, service.run_lease_s = 3000.0, 600.0, 6000.0
-    try:
-        service.want(attempt("import time; time.sleep(0.5)", attempt_id=25))
-        assert ended(service, 25).exit_code == 0
-        until(lambda: service.syncs[-1].wait_s, "a quiet node letting its answer be held")
-        # Leases count from the sending: no answer may be held until it is of no use.
-        assert service.syncs[-1].wait_s == service.node_lease_s / 2
-        for number in range(26, 30):
-            service.want(attempt("", attempt_id=number, fence=number))
-            assert ended(service, number).exit_code == 0
-    finally:
-        with service.changed:
-            service.hold_s, service.node_lease_s, service.run_lease_s = 0.0, 5.0, 60.0
-            service.changed.notify_all()
 
 
 def test_every_joule_has_one_holder(agent: AgentProcess, service: Service) -> None:

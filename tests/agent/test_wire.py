@@ -31,7 +31,7 @@ MESSAGES = [
     messages.SYNC,
     messages.DESIRED,
     messages.TELEMETRY,
-    Registered(1, 2, 1.0, 5.0, 1.0, 10.0, 120.0, "fw_n_0123456789"),
+    Registered(1, 2, 1.0, 1.0, 10.0, 120.0, "fw_n_0123456789"),
     Logs(2, (LogChunk(7, 70, Stream.STDERR, 5, b"\xff\x00 not text", final=True),)),
     LogsTaken(()),
 ]
@@ -59,9 +59,9 @@ REFUSED = [
     (messages.SYNC, "/epoch", True, "/epoch"),
     (messages.SYNC, "/epoch", 2**63, "/epoch"),
     (messages.SYNC, "/epoch", 1.5, "/epoch"),
-    (messages.SYNC, "/wait_s", -1, "/wait_s"),
-    (messages.SYNC, "/wait_s", float("nan"), ""),
-    (messages.SYNC, "/wait_s", float("inf"), ""),
+    (messages.SYNC, "/attempts/0/ran_s", -1, "/attempts/0/ran_s"),
+    (messages.SYNC, "/attempts/0/ran_s", float("nan"), ""),
+    (messages.SYNC, "/attempts/0/ran_s", float("inf"), ""),
     (messages.SYNC, "/attempts", {}, "/attempts"),
     (messages.SYNC, "/attempts/0/state", "asleep", "/attempts/0/state"),
     (messages.SYNC, "/attempts/0/state", "running", "/attempts/0/end"),
@@ -117,7 +117,7 @@ def test_what_is_no_message_is_refused(body: bytes) -> None:
 
 
 def test_a_missing_field_is_named() -> None:
-    with pytest.raises(WireError, match="lacks boot_id, epoch, sequence, wait_s"):
+    with pytest.raises(WireError, match="lacks boot_id, epoch, sequence"):
         decode(Sync, b"{}")
 
 

@@ -75,7 +75,6 @@ class Agent:
             epoch=self.epoch,
             sequence=self.sequence,
             boot_id=BOOT,
-            wait_s=0,
             attempts=tuple(self.reports.values()),
             gpus=gpus,
         )

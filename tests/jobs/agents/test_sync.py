@@ -172,7 +172,7 @@ def test_a_late_sync_is_answered_but_not_applied() -> None:
     agent, job = _placed()
     (wanted,) = agent.sync().attempts
     agent.ended(wanted, exit_code=1)
-    late = Sync(agent.epoch, 0, BOOT, 0, attempts=tuple(agent.reports.values()))
+    late = Sync(agent.epoch, 0, BOOT, attempts=tuple(agent.reports.values()))
     agent.reports.clear()
 
     answer = node_sync(agent.token_id, late, now=NOW)
@@ -187,7 +187,7 @@ def test_an_older_epoch_is_fenced() -> None:
     agent.node.refresh_from_db()
 
     with pytest.raises(StaleEpoch):
-        node_sync(agent.token_id, Sync(1, 99, BOOT, 0), now=NOW)
+        node_sync(agent.token_id, Sync(1, 99, BOOT), now=NOW)
 
 
 def test_a_stale_fence_and_a_foreign_attempt_are_told_to_stop() -> None:

@@ -62,7 +62,7 @@ def _send(api: Api, way: str, message: Any) -> Any:
 
 def _sync(api: Api, node: Node, sequence: int = 1) -> int:
     gpus = tuple(GpuStatus(f"GPU-{node.name}-{index}", healthy=True) for index in range(4))
-    status: int = _send(api, "sync", Sync(node.epoch, sequence, BOOT, 0, gpus=gpus)).status_code
+    status: int = _send(api, "sync", Sync(node.epoch, sequence, BOOT, gpus=gpus)).status_code
     return status
 
 
@@ -183,6 +183,6 @@ def test_a_token_of_no_node_is_told_so(joined: tuple[Api, Node]) -> None:
     api, node = joined
     Node.objects.update(token=None)
     message = telemetry(node, [sample("GPU-n1-0", 1, 500)])
-    for way, told in (("telemetry", message), ("sync", Sync(node.epoch, 1, BOOT, 0))):
+    for way, told in (("telemetry", message), ("sync", Sync(node.epoch, 1, BOOT))):
         answer = _send(api, way, told)
         assert (answer.status_code, answer.json()["code"]) == (403, "no_node")
