@@ -38,7 +38,11 @@ class Wanted:
 
 def wanted(seen: Look, *, now: datetime) -> Wanted:
     """An attempt counts as fetched once it is in an answer, whether that arrives or not."""
-    running = [held for held in seen.held.values() if held.state != Attempt.State.STOPPING]
+    running = [
+        held
+        for held in seen.held.values()
+        if held.state != Attempt.State.STOPPING and not held.unheard
+    ]
     unfetched = [held.attempt_id for held in running if held.part_state is None]
     handed_out = _hand_out(seen, unfetched, now) if unfetched else frozenset()
     return Wanted(

@@ -27,7 +27,7 @@ SELECT node.id, node.state,
         WHERE gpu.node_id = node.id),
        (SELECT json_agg(json_build_array(attempt.id, attempt.fence, attempt.state,
                    attempt.reason, attempt.clock_mhz, part.state, part.progress_step,
-                   part.checkpoint_step) ORDER BY attempt.id)
+                   part.checkpoint_step, part.unheard_at IS NOT NULL) ORDER BY attempt.id)
         FROM (SELECT DISTINCT attempt_id FROM jobs_allocation
               WHERE node_id = node.id AND released_at IS NULL) held
         JOIN jobs_attempt attempt
@@ -52,6 +52,7 @@ class Held:
     part_state: str | None
     progress_step: int | None
     checkpoint_step: int | None
+    unheard: bool
 
 
 @dataclass(frozen=True, slots=True)

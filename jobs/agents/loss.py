@@ -98,13 +98,14 @@ def _count_flaps(node_ids: Iterable[int], now: datetime) -> None:
 
 
 def _give_up(dead: datetime, now: datetime) -> None:
-    """Attempts on nodes whose run lease is over: their processes are gone, their GPUs are free."""
-    attempts = Attempt.objects.filter(
-        state__in=("starting", "running", "stopping"),
+    """Attempts whose run lease is over: their processes are gone, their GPUs are free."""
+    silent = Q(
         allocation__released_at=None,
         allocation__node__last_sync_at__lt=dead,
         allocation__node__state__in=(State.LOST, State.QUARANTINED),
     )
+    live = Attempt.objects.filter(state__in=("starting", "running", "stopping"))
+    attempts = live.filter(silent | Q(parts__unheard_at__lt=dead))
     for attempt_id, job_id in attempts.values_list("pk", "job_id").distinct():
         _lose(attempt_id, job_id, now)
 

@@ -1,6 +1,6 @@
 """What a node says about its attempts, applied once however often and in whatever order."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -16,6 +16,7 @@ from jobs.models import Attempt, Job, Part
 from jobs.prepared import fetch
 
 OVER = (Attempt.State.ENDED, Attempt.State.LOST)
+_BEGUN = (Part.State.RUNNING, Part.State.STOPPING)
 _TOLD = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
 # A part only moves forward; an older report of an earlier stage changes nothing.
 _RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, Part.State.ENDED: 3}
@@ -64,7 +65,22 @@ def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: dat
             heard.acks.append(report.ref)
     if others:
         _answer_others(seen.node_id, others, heard, boot_id, now)
+    _note_unheard(seen, {report.ref for report in reports}, heard, now)
     return heard
+
+
+def _note_unheard(seen: Look, told: Collection[AttemptRef], heard: Heard, now: datetime) -> None:
+    """An agent speaks of all it has; what it once reported and now leaves out it knows no more.
+
+    Its state is gone, or it is another agent under the same identity. Somebody else may still run
+    the attempt, for as long as a run lease: until then nobody gets its GPUs.
+    """
+    for held in seen.held.values():
+        unheard = AttemptRef(held.attempt_id, held.fence) not in told
+        if held.part_state in _BEGUN and unheard != held.unheard:
+            part = Part.objects.filter(node=seen.node_id, attempt=held.attempt_id)
+            part.update(unheard_at=now if unheard else None)
+            heard.moved = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class Part(models.Model):
     state = models.TextField(choices=State, default=State.STARTING)
     fetched_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    # Since when the node's agent, though it speaks, does not speak of it.
+    unheard_at = models.DateTimeField(null=True)
     end = models.TextField(default="")
     exit_code = models.SmallIntegerField(null=True)
     signal = models.SmallIntegerField(null=True)

@@ -6,6 +6,7 @@ import pytest
 
 from agent.wire import AttemptRef, End, GpuStatus, Sync
 from clusters.models import Gpu, Node
+from jobs.agents.loss import watch_nodes
 from jobs.agents.stale import StaleEpoch, StaleFences
 from jobs.agents.sync import node_sync
 from jobs.models import Allocation, Attempt, Job, JobEvent, Part
@@ -298,3 +299,43 @@ def test_progress_never_runs_backwards() -> None:
 
     assert Job.objects.get().work_done == 5
     assert Part.objects.get().progress_step == 5
+
+
+def test_what_an_agent_no_longer_knows_is_not_started_again_but_given_up_in_time() -> None:
+    agent, job = _placed()
+    (wanted,) = agent.sync().attempts
+    agent.running(wanted)
+    assert agent.sync().attempts == (wanted,)
+
+    agent.reports.clear()
+    assert agent.sync().attempts == ()
+    assert Part.objects.get().unheard_at == NOW
+    _watch(agent, until_s=129)
+    assert Allocation.objects.filter(released_at=None).count() == 1
+
+    _watch(agent, from_s=129, until_s=135)
+    job.refresh_from_db()
+    assert (job.state, job.reason) == ("queued", "node_lost")
+    assert Allocation.objects.filter(released_at=None).count() == 0
+
+
+def test_what_is_spoken_of_again_was_only_left_out() -> None:
+    agent, _ = _placed()
+    (wanted,) = agent.sync().attempts
+    agent.running(wanted)
+    agent.sync()
+    agent.reports.clear()
+    agent.sync()
+
+    agent.running(wanted)
+
+    assert agent.sync().attempts == (wanted,)
+    assert Part.objects.get().unheard_at is None
+
+
+def _watch(agent: Agent, *, from_s: int = 0, until_s: int) -> None:
+    """The node goes on speaking, and we go on watching."""
+    for second in range(from_s, until_s + 1, 3):
+        at = NOW + timedelta(seconds=second)
+        agent.sync(now=at)
+        watch_nodes(now=at)
