@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-RUN_MARGIN_S = 10.0
 # What one service of two cores bears with room to spare: see `make bench NAME=agents`.
 SYNCS_PER_S = 125
 SAMPLINGS_PER_S = 300  # of whole nodes, each with as many samples as it has GPUs
@@ -36,6 +35,11 @@ def leases(nodes: int) -> Leases:
     )
 
 
+def quiet_since(now: datetime, granted: Leases) -> datetime:
+    """Who has not spoken since then has missed at least two syncs."""
+    return now - timedelta(seconds=granted.node_lease_s / 2)
+
+
 def silent_since(now: datetime, granted: Leases) -> datetime:
     """Who has not spoken since then is lost."""
     return now - timedelta(seconds=granted.node_lease_s)
@@ -43,4 +47,4 @@ def silent_since(now: datetime, granted: Leases) -> datetime:
 
 def dead_since(now: datetime, granted: Leases) -> datetime:
     """Who has not spoken since then has killed its attempts."""
-    return now - timedelta(seconds=granted.run_lease_s + RUN_MARGIN_S)
+    return now - timedelta(seconds=granted.run_lease_s + settings.RUN_MARGIN_S)

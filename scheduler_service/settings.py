@@ -114,6 +114,7 @@ SYNC_INTERVAL_S = environment.number("SYNC_INTERVAL_S", 1.0)
 SAMPLE_INTERVAL_S = environment.number("SAMPLE_INTERVAL_S", 1.0)
 NODE_LEASE_S = environment.number("NODE_LEASE_S", 15.0)
 RUN_LEASE_S = environment.number("RUN_LEASE_S", 120.0)
+RUN_MARGIN_S = environment.number("RUN_MARGIN_S", 10.0)
 # Samples outlive the hours an agent may keep them back; minutes and logs are what people look at.
 SAMPLES_KEEP_S = environment.integer("SAMPLES_KEEP_S", 6 * 3600)
 MINUTES_KEEP_DAYS = environment.integer("MINUTES_KEEP_DAYS", 90)

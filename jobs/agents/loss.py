@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Count, F, Q
 
-from clusters.leases import dead_since, leases, silent_since
+from clusters.leases import Leases, dead_since, leases, quiet_since, silent_since
 from clusters.models import Cluster, Node
 from clusters.node_states import State, advance
 from jobs.attempts import attempts_end
@@ -49,7 +49,8 @@ def watch_nodes(*, now: datetime) -> None:
     silent, dead = silent_since(now, granted), dead_since(now, granted)
     if resumed_at < silent:
         for cluster in Cluster.objects.order_by("pk"):
-            _mark_lost(cluster, silent, now)
+            if not _brake(cluster, granted, now):
+                _mark_lost(cluster, silent, now)
     if resumed_at < dead:
         _give_up(dead, now)
 
@@ -65,12 +66,9 @@ def _watching(now: datetime) -> datetime:
 def _mark_lost(cluster: Cluster, silent: datetime, now: datetime) -> None:
     watched = Node.objects.filter(cluster=cluster, state__in=WATCHED, last_sync_at__isnull=False)
     unheard = watched.filter(last_sync_at__lt=silent)
-    count = watched.aggregate(
-        all=Count("pk"), silent=Count("pk", filter=Q(last_sync_at__lt=silent))
-    )
-    if _brake(cluster, count["silent"], count["all"], now) or not count["silent"]:
-        return
     names = list(unheard.values_list("name", flat=True)[:10])
+    if not names:
+        return
     logger.warning("cluster %s: no sync from %s; marked lost", cluster.name, ", ".join(names))
     _count_flaps(unheard.values_list("pk", flat=True), now)
     flapping = unheard.filter(losses__gte=FLAPS)
@@ -78,12 +76,20 @@ def _mark_lost(cluster: Cluster, silent: datetime, now: datetime) -> None:
     advance(unheard, sources=WATCHED, to=State.LOST, now=now, reason="no sync within its lease")
 
 
-def _brake(cluster: Cluster, silent: int, watched: int, now: datetime) -> bool:
-    """Whether nothing may be marked lost; said once when it begins and once when it ends."""
-    on = watched >= BRAKE_NODES and silent > BRAKE_SHARE * watched
+def _brake(cluster: Cluster, granted: Leases, now: datetime) -> bool:
+    """Whether nothing may be marked lost; said once when it begins and once when it ends.
+
+    Nodes speak at different moments, so their leases end one after another. That most are silent is
+    therefore looked for after half a lease, and those just lost count among them.
+    """
+    watched = Q(state__in=WATCHED) | Q(state=State.LOST, last_sync_at__gte=dead_since(now, granted))
+    quiet = Q(last_sync_at__lt=quiet_since(now, granted))
+    nodes = Node.objects.filter(watched, cluster=cluster, last_sync_at__isnull=False)
+    count = nodes.aggregate(all=Count("pk"), quiet=Count("pk", filter=quiet))
+    on: bool = count["all"] >= BRAKE_NODES and count["quiet"] > BRAKE_SHARE * count["all"]
     if on and cluster.brake_since_at is None:
         logger.error("cluster %s: %d of %d nodes silent at once; the brake is on", cluster.name,
-                     silent, watched)  # fmt: skip
+                     count["quiet"], count["all"])  # fmt: skip
         Cluster.objects.filter(pk=cluster.pk).update(brake_since_at=now)
     elif not on and cluster.brake_since_at is not None:
         logger.warning("cluster %s: nodes are back; the brake is off", cluster.name)

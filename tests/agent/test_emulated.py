@@ -13,7 +13,7 @@ from agent.devices.choose import open_devices
 from agent.devices.emulated import EmulatedGpu, EmulatedSet
 from agent.devices.model import AMBIENT_C, GpuModel, energy_uj
 from agent.procs import Process, start_ticks
-from tests.agent.conftest import TWO_GPUS
+from tests.agent.process import TWO_GPUS
 
 MODEL = GpuModel(idle_w=55, max_w=400, clocks_mhz=(510, 810, 1110, 1410))
 ME = Process(os.getpid(), start_ticks(os.getpid()) or 0)

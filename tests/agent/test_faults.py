@@ -13,7 +13,8 @@ import pytest
 from agent.book import double_holds
 from agent.clock import boot_id
 from agent.wire import DesiredAttempt, End, State
-from tests.agent.conftest import AgentProcess, Ground, alive, attempt, gpu_uuid
+from tests.agent.conftest import Ground, attempt
+from tests.agent.process import AgentProcess, alive, gpu_uuid
 from tests.agent.service import Service, until
 
 

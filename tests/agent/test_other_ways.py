@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent.wire import ContainerTool, End, Gang, Stream
-from tests.agent.conftest import Ground, attempt, gpu_uuid
+from tests.agent.conftest import Ground, attempt
+from tests.agent.process import gpu_uuid
 from tests.agent.service import Service, until
 
 # Stands in for podman: runs what follows the image, and notes whom it was told to kill.

@@ -20,7 +20,7 @@ from agent.procs import Process, start_ticks
 from agent.progress import Progress
 from agent.sandbox import Places, bubblewrapped, contained, container_env
 from agent.wire import ContainerTool, Gang
-from tests.agent.conftest import ROOT
+from tests.agent.process import ROOT
 
 PLACES = Places(Path("/s"), Path("/s/runs/7/work"), Path("/s/runs/7/p"), Path("/s/checkpoints/3"))
 

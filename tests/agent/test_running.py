@@ -11,15 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent.wire import AttemptReport, End, Gang, State, Stream
-from tests.agent.conftest import (
-    ROOT,
-    AgentProcess,
-    Ground,
-    alive,
-    attempt,
-    gpu_uuid,
-    ground_at,
-)
+from tests.agent.conftest import Ground, attempt, ground_at
+from tests.agent.process import ROOT, AgentProcess, alive, gpu_uuid
 from tests.agent.service import JOIN_TOKEN, NODE_TOKEN, Service, until
 
 

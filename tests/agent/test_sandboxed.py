@@ -6,7 +6,8 @@ import shutil
 import pytest
 
 from agent.wire import End, Stream
-from tests.agent.conftest import AgentProcess, Ground, alive, attempt
+from tests.agent.conftest import Ground, attempt
+from tests.agent.process import AgentProcess, alive
 from tests.agent.service import Service, until
 
 

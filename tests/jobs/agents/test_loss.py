@@ -106,6 +106,19 @@ def test_when_most_nodes_fall_silent_at_once_the_brake_is_on() -> None:
     assert sorted(Node.objects.values_list("state", flat=True)) == ["lost", *["ready"] * 3]
 
 
+def test_nodes_that_fall_silent_within_an_interval_of_one_another_did_so_at_once() -> None:
+    cluster = make_cluster()
+    agents = [join(cluster, f"n{number}") for number in range(9)]
+    for number, agent in enumerate(agents):
+        agent.sync(now=NOW + timedelta(seconds=number))
+
+    for second in range(0, 90, 2):
+        watch_nodes(now=NOW + timedelta(seconds=second))
+
+    assert set(Node.objects.values_list("state", flat=True)) == {"ready"}
+    assert Cluster.objects.get().brake_since_at is not None
+
+
 def test_a_flapping_node_is_quarantined() -> None:
     agent = join(make_cluster(), "n1")
     at = NOW
