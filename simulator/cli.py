@@ -1,4 +1,4 @@
-"""The commands: run, compare, sweep, reproduce and fit."""
+"""The commands: run, compare, sweep, reproduce, calibrate and fit."""
 
 import argparse
 import itertools
@@ -11,6 +11,7 @@ import msgspec
 
 from policies.parameters import ParameterError
 from policies.registry import policy_names
+from simulator.calibration.program import calibrate
 from simulator.experiments.catalogue import EXPERIMENTS
 from simulator.generate.fit import fit
 from simulator.generate.model import FITTED
@@ -117,6 +118,11 @@ def reproduce(given: argparse.Namespace) -> int:
     return EXPERIMENTS[given.experiment](Path("var/experiments") / given.experiment, given)
 
 
+def calibrate_all(given: argparse.Namespace) -> int:
+    """Refit GPU types and applications to public measurements; errors on what was left out."""
+    return calibrate(Path("var/experiments/calibration"), given)
+
+
 def fit_trace(given: argparse.Namespace) -> int:
     """Fit the job model of a trace and store it where `generate` finds it."""
     path = given.path or data_directory() / "philly" / "philly.csv.gz"
@@ -203,6 +209,11 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--processes", type=int, default=cores())
     sub.add_argument("--fresh", action="store_true", help="forget runs that are done already")
     sub.set_defaults(command=reproduce)
+    sub = commands.add_parser("calibrate", help=calibrate_all.__doc__)
+    sub.add_argument("--processes", type=int, default=cores())
+    sub.add_argument("--fresh", action="store_true", help="forget fits that are done already")
+    sub.add_argument("--ship", action="store_true", help="store the parameters in the project")
+    sub.set_defaults(command=calibrate_all)
     sub = commands.add_parser("fit", help=fit_trace.__doc__)
     sub.add_argument("format", choices=sorted(READERS))
     sub.add_argument("path", type=Path, nargs="?")

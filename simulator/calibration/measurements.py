@@ -31,6 +31,10 @@ class CapCase:
     application: str
     batch: int
     points: tuple[CapPoint, ...]
+    idle_w: float
+    """The lowest mean watts of any application on the GPU type."""
+    max_w: float
+    """The highest cap."""
 
     @property
     def name(self) -> str:
@@ -88,9 +92,12 @@ def cap_cases(data: Path) -> Iterator[CapCase]:
                         watts=float(row["average_power"]),
                     )
                 )
+        everything = [point for points in found.values() for point in points]
+        idle_w = min(point.watts for point in everything)
+        max_w = max(point.cap_w for point in everything)
         for (application, batch), points in sorted(found.items()):
-            ordered = sorted(points, key=lambda point: point.cap_w)
-            yield CapCase(gpu_type, application, batch, tuple(ordered))
+            ordered = tuple(sorted(points, key=lambda point: point.cap_w))
+            yield CapCase(gpu_type, application, batch, ordered, idle_w, max_w)
 
 
 def count_series(data: Path) -> Iterator[CountSeries]:

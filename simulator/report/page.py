@@ -28,13 +28,19 @@ def page(
     tables: Sequence[tuple[str, Sequence[Sequence[str]]]],
     curves: Sequence[Curve],
     notes: Sequence[str] = (),
+    figures: Sequence[tuple[str, str]] = (),
 ) -> str:
+    """`figures` are headings with SVG of our own making, which stands in the page as it is."""
     runs = [{"label": c.label, **plain(msgspec.to_builtins(c.series))} for c in curves]
     body = [
         f"<h1>{html.escape(title)}</h1>",
         _facts(facts),
         *(f"<p>{html.escape(note)}</p>" for note in notes),
         *(_table(heading, rows) for heading, rows in tables),
+        *(
+            f"<h2>{html.escape(heading)}</h2><div class=scroll>{svg}</div>"
+            for heading, svg in figures
+        ),
         '<div id="plots"></div>',
     ]
     return (
