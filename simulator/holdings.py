@@ -28,7 +28,7 @@ class Holdings:
         self.on_node: list[set[int]] = [set() for _ in range(len(nodes))]
         self.node_state: U8 = nodes.state.copy()
         self.free: list[int] = nodes.free_gpus.tolist()
-        self._pieces = Pieces()
+        self._pieces = Pieces(len(jobs.id))
         self._seen_state: U8 = fixed(nodes.state.copy())
         self._free_gpus: U64 = nodes.free_gpus.copy()
         self._free_cpus: I32 = nodes.free_cpus.copy()
@@ -68,7 +68,7 @@ class Holdings:
             self._free_mem_mib[node] += mem_mib
             self.on_node[node].discard(row)
         gpus = int(self.jobs.held_gpus[row])
-        self._pieces.remove(row, len(pieces))
+        self._pieces.remove(row)
         self._show(row, 0, 0)
         self._charge(row, pieces, -gpus)
         return pieces

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.columns import I32, U64
+from policies.columns import I32, U64, Bool
 from policies.ledger import RowPiece
 from policies.snapshot import Placements
 from simulator.job_columns import fixed
@@ -12,34 +12,30 @@ _JOB, _NODE, _GPUS, _CPUS, _MEM_MIB = range(5)
 
 
 class Pieces:
-    def __init__(self) -> None:
-        self._block: U64 = np.zeros((5, 64), np.uint64)
-        self._count = 0
+    """Changes are gathered until somebody looks: a round may start and end hundreds of jobs."""
+
+    def __init__(self, jobs: int) -> None:
+        self._block: U64 = np.empty((5, 0), np.uint64)
+        self._fresh: dict[int, tuple[RowPiece, ...]] = {}
+        self._gone: Bool = np.zeros(jobs, np.bool_)
+        self._changed = False
 
     def add(self, row: int, pieces: tuple[RowPiece, ...]) -> None:
-        more, count = len(pieces), self._count
-        if count + more > self._block.shape[1]:
-            self._block = np.concatenate([self._block, np.zeros_like(self._block)], axis=1)
-            self.add(row, pieces)
-            return
-        block, at = self._block, self._first(row)
-        block[:, at + more : count + more] = block[:, at:count]
-        block[:, at : at + more] = np.array([(row, *piece) for piece in pieces], np.uint64).T
-        self._count += more
+        self._fresh[row] = pieces
+        self._changed = True
 
-    def remove(self, row: int, count: int) -> None:
-        block, at = self._block, self._first(row)
-        block[:, at : self._count - count] = block[:, at + count : self._count]
-        self._count -= count
-
-    def _first(self, row: int) -> int:
-        return int(self._block[_JOB, : self._count].searchsorted(np.uint64(row)))
+    def remove(self, row: int) -> None:
+        if self._fresh.pop(row, None) is None:
+            self._gone[row] = True
+        self._changed = True
 
     def placements(self, counts: I32) -> Placements:
         """Of jobs in order, `counts` pieces each."""
+        if self._changed:
+            self._settle()
         offset = np.zeros(len(counts) + 1, np.int64)
         np.cumsum(counts, out=offset[1:])
-        block = self._block[:, : self._count]
+        block = self._block
         return Placements(
             offset=fixed(offset),
             node=fixed(block[_NODE].astype(np.int32)),
@@ -47,3 +43,17 @@ class Pieces:
             cpus=fixed(block[_CPUS].astype(np.int32)),
             mem_mib=fixed(block[_MEM_MIB].astype(np.int64)),
         )
+
+    def _settle(self) -> None:
+        block = self._block
+        gone = self._gone[block[_JOB].view(np.int64)]
+        block = block[:, ~gone]
+        if self._fresh:
+            rows = [(row, *piece) for row, pieces in self._fresh.items() for piece in pieces]
+            block = np.concatenate([block, np.array(rows, np.uint64).T], axis=1)
+            # Stable: a job's pieces stay in the order of its plan.
+            block = block.take(block[_JOB].argsort(kind="stable"), axis=1)
+        self._block = block
+        self._fresh.clear()
+        self._gone[:] = False
+        self._changed = False
