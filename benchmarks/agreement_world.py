@@ -20,8 +20,9 @@ from policies.power import host_watts_per_gpu
 from policies.registry import build
 from policies.snapshot import Snapshot
 from simulator.engine import Pace
-from simulator.live import engine_from
+from simulator.live import Guess, engine_from
 from tenancy.models import Tenant
+from whatif.history import Latency, latency_of
 
 
 def seed(path: Path, address: str) -> list[dict[str, Any]]:
@@ -79,20 +80,29 @@ def lived() -> dict[int, Done]:
     return found
 
 
-def foretold(snapshot: Snapshot) -> dict[int, Done]:
+def latency() -> Latency:
+    """As forecasts know it, from what has run so far."""
+    return latency_of(Cluster.objects.get().pk)
+
+
+def foretold(snapshot: Snapshot, latency: Latency) -> dict[int, Done]:
     cluster = Cluster.objects.get()
-    live = engine_from(snapshot, build(cluster.policy, cluster.policy_parameters), Pace())
+    policy = build(cluster.policy, cluster.policy_parameters)
+    guess = Guess(start_s=latency.start_s, end_s=latency.end_s)
+    live = engine_from(snapshot, policy, Pace(), guess)
     outcome = live.engine.run()
     host_w, idle_w = host_watts_per_gpu(snapshot), snapshot.gpu_types.idle_w
     found = {}
     for stretch, pieces in zip(outcome.log.stretches, outcome.log.pieces, strict=True):
-        row, from_s, to_s, gpus, watts = stretch[:5]
+        row, from_s, to_s, gpus, watts, _, waits_s = stretch[:7]
         nodes = np.array([piece[0] for piece in pieces])
-        # Of the GPUs alone, as their counters see it: without the host, with what idles.
-        gpu_w = watts + gpus * float(idle_w[snapshot.nodes.gpu_type[nodes[0]]])
-        gpu_w -= sum(piece[1].bit_count() * float(host_w[piece[0]]) for piece in pieces)
+        # Of the GPUs alone, as their counters see it: without the host, with what idles, and idle
+        # while the job is on its way to the node or its end is on its way back.
+        kind_idle_w = gpus * float(idle_w[snapshot.nodes.gpu_type[nodes[0]]])
+        gpu_w = watts - sum(piece[1].bit_count() * float(host_w[piece[0]]) for piece in pieces)
+        gpu_j = kind_idle_w * (to_s - from_s) + gpu_w * (to_s - from_s - waits_s)
         where = tuple(sorted((int(snapshot.nodes.id[piece[0]]), piece[1]) for piece in pieces))
         submitted_s = float(outcome.setting.jobs.submitted_s[row])
         job = int(live.job_ids[row])
-        found[job] = Done(where, to_s - submitted_s, gpu_w * (to_s - from_s))
+        found[job] = Done(where, to_s - submitted_s, gpu_j)
     return found

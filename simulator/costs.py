@@ -10,10 +10,12 @@ class Costs:
 
     With `saves_on_stop` a preempted or moved job spends `checkpoint_s` and keeps all its work;
     without it falls back to its last checkpoint, taken every `checkpoint_every_s` of progress at no
-    cost. A failing node always sends its jobs back there.
+    cost. A failing node always sends its jobs back there. A job's end is known, and its GPUs are
+    free, `end_s` after its work is done.
     """
 
     start_s: float = 0.0
+    end_s: float = 0.0
     restart_s: float = 0.0
     checkpoint_s: float = 0.0
     saves_on_stop: bool = True

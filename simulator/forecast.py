@@ -111,8 +111,9 @@ def _start_and_finish(engine: Engine) -> tuple[F64, F64]:
     running = stretches.end == End.OPEN
     rows = stretches.job[running]
     left = world.jobs.work[rows] - world.jobs.done[rows]
-    finish_s[rows] = (stretches.from_s + stretches.idle_s)[running] + left / stretches.rate[running]
-    return world.first_start_s, finish_s
+    resumes_s = (stretches.from_s + stretches.idle_s)[running]
+    finish_s[rows] = resumes_s + left / stretches.rate[running] + world.costs.end_s
+    return world.first_start_s + world.costs.start_s, finish_s
 
 
 def _spent(engine: Engine, price: Curve | None) -> tuple[F64, F64]:

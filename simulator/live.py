@@ -8,7 +8,7 @@ import numpy as np
 
 from policies.columns import F64, I64, Bool
 from policies.models.curve import Curve
-from policies.plan import Piece, Plan, Start
+from policies.plan import Piece, Start
 from policies.policy import Policy
 from policies.snapshot import (
     UNLIMITED,
@@ -36,12 +36,15 @@ OVERRUN = 0.1
 class Guess:
     """What is assumed of run times: `run_s` without an estimate, and how far estimates are off.
 
-    With a `seed`, each job really takes its estimate times exp(normal(0, spread)).
+    With a `seed`, each job really takes its estimate times exp(normal(0, spread)). A job runs
+    `start_s` after the round that places it, and the service knows of its end after `end_s`.
     """
 
     run_s: float = 3600.0
     spread: float = 0.0
     seed: int | None = None
+    start_s: float = 0.0
+    end_s: float = 0.0
 
 
 class Live(NamedTuple):
@@ -93,7 +96,9 @@ def _setting(
         profiles=_complete(snapshot.profiles),
         believed_profiles=snapshot.profiles,
         costs=Costs(
-            restart_s=float(np.median(restart_s)) if len(rows) else 0.0,
+            start_s=guess.start_s,
+            end_s=guess.end_s,
+            restart_s=guess.start_s + (float(np.median(restart_s)) if len(rows) else 0.0),
             # Nobody knows whether a job saves its work, so it is lost, as policies fear.
             saves_on_stop=False,
         ),
@@ -202,13 +207,12 @@ def _resume(world: World, snapshot: Snapshot, rows: I64, done: F64) -> None:
     state = world.holdings.node_state.copy()
     # Draining and silent nodes keep what they run, though they would be given nothing new.
     world.holdings.node_state[:] = NodeState.READY
-    world.apply(Plan(starts=tuple(_start(snapshot, rows, at) for at in running.tolist())))
+    world.adopt([_start(snapshot, rows, at) for at in running.tolist()])
     world.holdings.node_state[:] = state
     started_s = jobs.started_s[rows][running]
     columns.started_s[running] = started_s
     columns.checkpoint_s[running] = np.fmax(started_s, jobs.checkpoint_s[rows][running])
     world.first_start_s[running] = started_s
-    world.rounds = 0
     world.changed = True
 
 

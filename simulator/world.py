@@ -2,13 +2,13 @@
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 import numpy as np
 
 from policies.columns import F64, I64
-from policies.plan import Piece, Plan
+from policies.plan import Piece, Plan, Start
 from policies.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
 from simulator.costs import Costs
 from simulator.holdings import BrokenPlanError, Holdings, RowPieces
@@ -138,12 +138,17 @@ class World:
         for switched in plan.power:
             self._switch(switched.node, on=switched.on)
 
+    def adopt(self, starts: Sequence[Start]) -> None:
+        """Jobs that ran before the world began, which pay nothing for their start."""
+        for act in starts:
+            self._start(act.job, _pieces(act.pieces), act.clock_mhz, pays=False)
+
     def close(self) -> None:
         """End the run now: what still runs is logged as far as it came."""
         for row in sorted(self.holdings.of_job):
             self._end_stretch(row, End.OPEN, 0.0)
 
-    def _start(self, row: int, pieces: RowPieces, clock_mhz: int) -> None:
+    def _start(self, row: int, pieces: RowPieces, clock_mhz: int, *, pays: bool = True) -> None:
         if self.jobs.state[row] != _QUEUED or not self.jobs.live[row]:
             raise BrokenPlanError(f"job {row} starts but is not queued")
         first = math.isnan(self.first_start_s[row])
@@ -152,7 +157,8 @@ class World:
         self.queued -= 1
         self.jobs.state[row] = _RUNNING
         self.jobs.started_s[row] = self.now_s
-        self._run(row, pieces, clock_mhz, self.costs.start_s if first else self.costs.restart_s)
+        pause_s = self.costs.start_s if first else self.costs.restart_s
+        self._run(row, pieces, clock_mhz, pause_s if pays else 0.0)
 
     def _run(self, row: int, pieces: RowPieces, clock_mhz: int, idle_s: float) -> None:
         jobs = self.jobs
@@ -166,7 +172,8 @@ class World:
         self._watts[row] = watts
         self._draw(row, watts)
         left = float(jobs.work[row]) - float(jobs.done[row])
-        self._schedule(resumes_s + left / rate, Event.FINISH, row, self._epoch[row])
+        ends_s = resumes_s + left / rate + self.costs.end_s
+        self._schedule(ends_s, Event.FINISH, row, self._epoch[row])
 
     def _draw(self, row: int, watts: float) -> None:
         """Count the tenant's joules as if the change of its watts had been there from the start."""
@@ -183,13 +190,22 @@ class World:
         since_s, gpus = float(jobs.since_s[row]), int(jobs.held_gpus[row])
         watts = self._watts.pop(row)
         self._draw(row, -watts)
-        idle_s = min(float(jobs.resumes_s[row]), now_s) - since_s
+        idle_s = min(float(jobs.resumes_s[row]), now_s) - since_s + self._over_s(row)
         stretch = (row, since_s, now_s, gpus, watts, float(jobs.rate[row]), idle_s, lost_work, end)
         self.log.add(stretch, self.holdings.give(row))
         jobs.attained_gpu_s[row] += gpus * (now_s - since_s)
         jobs.rate[row] = 0.0
         jobs.since_s[row] = jobs.resumes_s[row] = now_s
         self._epoch[row] += 1
+
+    def _over_s(self, row: int) -> float:
+        """Seconds for which the work has been done without anybody knowing."""
+        jobs = self.jobs
+        rate = float(jobs.rate[row])
+        if not self.costs.end_s or not rate:
+            return 0.0
+        left = float(jobs.work[row]) - float(jobs.done[row])
+        return max(self.now_s - (float(jobs.resumes_s[row]) + left / rate), 0.0)
 
     def _finish(self, row: int) -> None:
         self._end_stretch(row, End.FINISHED, 0.0)
@@ -226,7 +242,8 @@ class World:
         if not math.isfinite(every_s):
             return float(jobs.done[row])
         progress_s = max(self.now_s - float(jobs.resumes_s[row]), 0.0)
-        return float(jobs.done[row]) + float(jobs.rate[row]) * (progress_s // every_s) * every_s
+        kept = float(jobs.done[row]) + float(jobs.rate[row]) * (progress_s // every_s) * every_s
+        return min(kept, float(jobs.work[row]))
 
     def _release(self, row: int) -> None:
         self._end_stretch(row, End.SAVED, 0.0)

@@ -162,6 +162,7 @@ def _costs(section: CostsSection) -> Costs:
     in_rack = in_switch if section.slowdown_in_rack is None else section.slowdown_in_rack
     return Costs(
         start_s=section.start_s,
+        end_s=section.end_s,
         restart_s=section.restart_s,
         checkpoint_s=section.checkpoint_s,
         saves_on_stop=section.saves_on_stop,

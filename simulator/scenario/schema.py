@@ -87,6 +87,7 @@ class CostsSection(Section, frozen=True):
     """`spread_slowdown` is for gangs over nodes; nearer ones may have their own."""
 
     start_s: NotNegative = 0.0
+    end_s: NotNegative = 0.0
     restart_s: NotNegative = 0.0
     checkpoint_s: NotNegative = 0.0
     saves_on_stop: bool = True

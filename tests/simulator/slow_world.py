@@ -35,6 +35,7 @@ class SlowJob:
     since_s: float = 0.0
     resumes_s: float = 0.0
     rate: float = 0.0
+    done_s: float = math.inf
     finish_s: float = math.inf
     release_s: float = math.inf
     attained_gpu_s: float = 0.0
@@ -126,7 +127,7 @@ class SlowWorld:
             if job.state in ("running", "stopping"):
                 seconds = to_s - self.now_s
                 job.held_gpu_s += job.gpus * seconds
-                progress_s = max(to_s - max(self.now_s, job.resumes_s), 0.0)
+                progress_s = max(min(to_s, job.done_s) - max(self.now_s, job.resumes_s), 0.0)
                 if job.state == "stopping":
                     progress_s = 0.0
                 job.lost_gpu_s += job.gpus * (seconds - progress_s)
@@ -204,7 +205,7 @@ class SlowWorld:
         if not saves:
             progress_s = max(self.now_s - job.resumes_s, 0.0)
             whole = progress_s // every_s * every_s if math.isfinite(every_s) else 0.0
-            kept = job.done + job.rate * whole
+            kept = min(job.done + job.rate * whole, job.work)
         if done > kept:
             job.lost_gpu_s += (done - kept) / job.rate * job.gpus
         self.leave(job)
@@ -228,7 +229,8 @@ class SlowWorld:
                 slowdown = costs.slowdown_in_rack
             job.rate = 1.0 - slowdown
         job.since_s, job.resumes_s = self.now_s, self.now_s + idle_s
-        job.finish_s = job.resumes_s + (job.work - job.done) / job.rate
+        job.done_s = job.resumes_s + (job.work - job.done) / job.rate
+        job.finish_s = job.done_s + costs.end_s
 
     def free(self, node: int) -> int:
         mask = (1 << int(self.setting.machines.nodes.gpus[node])) - 1

@@ -110,6 +110,7 @@ def small_jobs(random: np.random.Generator, machines: Machines) -> Workload:
 def small_costs(random: np.random.Generator) -> Costs:
     return Costs(
         start_s=float(random.integers(2)) * 5,
+        end_s=float(random.integers(2)) * 3,
         restart_s=float(random.integers(3)) * 20,
         checkpoint_s=float(random.integers(3)) * 10,
         saves_on_stop=bool(random.integers(2)),
