@@ -24,7 +24,7 @@ BAR_PCT = 5.0
 GANGS = (16, 8, 4, 4, 2, 8, 1, 4, 2, 1)
 WORKLOAD = [(GANGS[at % len(GANGS)], 20 + 2 * (7 * at % 20)) for at in range(20)]
 # Run before, so that the cluster's history tells how long the way to a node and back is.
-WARM_UP = [(16, 3), (8, 3), (4, 3), (2, 3), (1, 3), (1, 3)]
+WARM_UP = [(16, 10), (8, 10), (4, 10), (2, 10), (1, 10), (1, 10)]
 LONGEST_S = 420.0
 
 

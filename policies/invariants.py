@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I64, Bool
+from policies.columns import I32, I64, Bool
 from policies.placed import Placed, rows_of
 from policies.plan import Plan
 from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
@@ -122,17 +122,20 @@ def _check_gangs(snapshot: Snapshot, placed: Placed) -> Iterator[Violation]:
     first = np.zeros(len(jobs), np.int64)
     first[placed.job[::-1]] = placed.node[::-1]
     here, anchor = placed.node, first[placed.job]
-    another_node = here != anchor
-    another_rack = another_node & (
-        (nodes.rack[here] != nodes.rack[anchor]) | (nodes.rack[here] < 0)
-    )
-    another_switch = another_rack & (
-        (nodes.switch[here] != nodes.switch[anchor]) | (nodes.switch[here] < 0)
-    )
-    apart = {Span.NODE: another_node, Span.RACK: another_rack, Span.SWITCH: another_switch}
+    several = _mask(len(jobs), placed.job[here != anchor])
+
+    def leaves(group: I32) -> Bool:
+        """Jobs on several nodes of which one is not in the group of the first."""
+        outside = (group[here] != group[anchor]) | (group[here] < 0)
+        return several & _mask(len(jobs), placed.job[outside])
+
+    # All of one rack or all of one switch: where a rack lies under two switches, a job with one
+    # piece beside the first and another below its switch is in neither.
+    racks, switches = leaves(nodes.rack), leaves(nodes.switch)
+    apart = {Span.NODE: several, Span.RACK: racks, Span.SWITCH: racks & switches}
     for span, torn in apart.items():
-        jobs_torn = _mask(len(jobs), placed.job[torn & (jobs.span[placed.job] == span)])
-        yield from _each(jobs.id, jobs_torn, "span", "job {} lies wider apart than it allows")
+        too_wide = torn & (jobs.span == span)
+        yield from _each(jobs.id, too_wide, "span", "job {} lies wider apart than it allows")
     kind = nodes.gpu_type
     mixed = _mask(len(jobs), placed.job[kind[placed.node] != kind[first[placed.job]]])
     yield from _each(jobs.id, mixed, "mixed_types", "job {} mixes GPU types")

@@ -1,0 +1,97 @@
+"""What is put off or kept between rounds changes no plan: reasons read late, layouts used again."""
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from policies.layout import Layout, Shelf
+from policies.plan import Plan, WaitTable
+from policies.reasons import Evidence, Reason
+from policies.registry import build
+from policies.snapshot import NodeState, Snapshot
+from tests.policies.test_properties import every_policy, many
+from tests.policies.worlds import Node, World, queued, running, worlds
+
+
+def late() -> tuple[Plan, list[int]]:
+    """A plan whose wait is explained on demand, and how often that was."""
+    asked: list[int] = []
+
+    def explain() -> tuple[WaitTable, tuple[Evidence, ...]]:
+        asked.append(1)
+        return WaitTable.of(job=[7], reason=[Reason.OUTRANKED], evidence=[0]), (Evidence(),)
+
+    return Plan(explain=explain), asked
+
+
+def test_waits_are_explained_once_and_only_when_read() -> None:
+    plan, asked = late()
+    assert (plan.starts, asked) == ((), [])
+    assert plan.evidence == (Evidence(),)
+    assert plan.waits.job.tolist() == [7]
+    assert [wait.job for wait in plan.iter_waits()] == [7]
+    assert asked == [1]
+    with pytest.raises(AttributeError):
+        _ = plan.nothing_of_the_sort  # type: ignore[attr-defined]
+
+
+def test_a_plan_explained_late_is_the_plan_explained_at_once() -> None:
+    told = Plan(
+        waits=WaitTable.of(job=[7], reason=[Reason.OUTRANKED], evidence=[0]),
+        evidence=(Evidence(),),
+    )
+    assert late()[0].canonical() == told.canonical()
+    assert late()[0].diff(told) == []
+    assert Plan.from_bytes(late()[0].to_bytes()).digest() == told.digest()
+    assert replace(late()[0], objective=1.0).waits.job.tolist() == [7]
+    settled = late()[0].settled()
+    assert settled.explain is None
+    assert pickle.loads(pickle.dumps(settled)).digest() == told.digest()
+
+
+@every_policy
+@many
+@given(first=worlds(), second=worlds())
+def test_what_a_policy_keeps_of_a_round_changes_no_later_plan(
+    name: str, parameters: dict[str, Any], first: World, second: World
+) -> None:
+    policy = build(name, parameters)
+    kept = policy.plan(first.snapshot())
+    again = policy.plan(second.snapshot())
+    assert again.canonical() == build(name, parameters).plan(second.snapshot()).canonical()
+    # Read only after the next round has been planned.
+    assert kept.canonical() == build(name, parameters).plan(first.snapshot()).canonical()
+
+
+def later(snapshot: Snapshot, **columns: Any) -> Snapshot:
+    """The same machines, as the simulator shows them: only what changed is another array."""
+    return replace(snapshot, nodes=replace(snapshot.nodes, **columns))
+
+
+def test_a_layout_serves_while_only_free_gpus_change() -> None:
+    nodes = [Node(gpus=4), Node(gpus=4), Node(gpus=4, state=NodeState.OFF)]
+    snapshot = World(nodes=nodes, jobs=[running((0, 0b0011)), queued(2)]).snapshot()
+    shelf = Shelf()
+    layout = shelf.layout(snapshot, keeps_blocks=False)
+    fuller = later(snapshot, free_gpus=np.array([0b0100, 0b1111, 0b1111], np.uint64))
+    assert shelf.layout(fuller, keeps_blocks=False) is layout
+    (index,) = layout.indexes(fuller.nodes.free_gpus).values()
+    assert [index.by_count[count] for count in (1, 2, 4)] == [0b01, 0, 0b10]
+    index.change(1, 0b1111, 0, 4)
+    (untouched,) = layout.indexes(fuller.nodes.free_gpus).values()
+    assert untouched.by_count[4] == 0b10
+
+
+def test_a_layout_does_not_serve_other_machines_or_states() -> None:
+    snapshot = World(nodes=[Node(gpus=4), Node(gpus=4)], jobs=[queued(2)]).snapshot()
+    layout = Layout(snapshot, keeps_blocks=False)
+    same = snapshot.nodes.state.copy()
+    lost = np.array([NodeState.READY, NodeState.UNAVAILABLE], np.uint8)
+    assert layout.fits(later(snapshot, state=same), keeps_blocks=False)
+    assert not layout.fits(later(snapshot, state=lost), keeps_blocks=False)
+    assert not layout.fits(later(snapshot, gpus=snapshot.nodes.gpus.copy()), keeps_blocks=False)
+    assert not layout.fits(snapshot, keeps_blocks=True)
