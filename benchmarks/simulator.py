@@ -28,6 +28,8 @@ SMALL, LARGE = 20_000, 80_000
 GROWTH_BAR = 1.3
 MEMORY_BAR_MIB = 1_500
 PHILLY_BARS = {"fifo": 5_000, "srtf": 1_000, "las": 1_000}
+# What a public simulator of the same design reaches on as many jobs and GPUs.
+EVENT_BARS = {"fifo": 2_600, "las": 390}
 
 
 class Measured(NamedTuple):
@@ -88,15 +90,10 @@ def main() -> None:
             case = f"philly/2490/300s/{policy}"
             figure("simulator", case, "jobs_per_s", found.jobs_per_s, "jobs/s", at_least=bar)
             figure("simulator", case, "peak", found.peak_mib, "MiB", at_most=MEMORY_BAR_MIB)
-    for policy in ("fifo", "las"):
+    for policy, bar in EVENT_BARS.items():
         found = in_child("events", policy)
-        figure(
-            "simulator",
-            f"event-driven/1024/5000/{policy}",
-            "jobs_per_s",
-            found.jobs_per_s,
-            "jobs/s",
-        )
+        case = f"event-driven/1024/5000/{policy}"
+        figure("simulator", case, "jobs_per_s", found.jobs_per_s, "jobs/s", at_least=bar)
     for policy in PHILLY_BARS:
         small, large = in_child(str(SMALL), policy), in_child(str(LARGE), policy)
         growth = small.jobs_per_s / large.jobs_per_s
