@@ -29,8 +29,6 @@ Result = TypeVar("Result")
 
 TICK_S = 0.2
 LOGS_S = 1.0
-SAMPLES_PER_UPLOAD = 5
-LONGEST_UPLOAD_S = 10.0
 LAST_SYNC_S = 5.0
 
 
@@ -48,10 +46,11 @@ class Pace:
 
     next_sync_s: float
     sample_interval_s: float
+    upload_interval_s: float
 
     @classmethod
     def set_by(cls, answer: Registered | Desired) -> "Pace":
-        return cls(answer.next_sync_s, answer.sample_interval_s)
+        return cls(answer.next_sync_s, answer.sample_interval_s, answer.upload_interval_s)
 
 
 class Agency:
@@ -62,7 +61,7 @@ class Agency:
         self._log_news = asyncio.Event()
         self._registered = asyncio.Event()
         self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pace = Pace(next_sync_s=1.0, sample_interval_s=1.0)
+        self._pace = Pace(next_sync_s=1.0, sample_interval_s=1.0, upload_interval_s=5.0)
         self._epoch = 0
 
     async def work(self) -> None:
@@ -211,8 +210,7 @@ class Agency:
         await self._keep_on(upload, self._until_telemetry)
 
     async def _until_telemetry(self) -> None:
-        pause_s = min(LONGEST_UPLOAD_S, SAMPLES_PER_UPLOAD * self._pace.sample_interval_s)
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(self._pace.upload_interval_s)
 
     async def _until_logs(self) -> None:
         """A second, or until an attempt begins or ends: its last words should not wait."""

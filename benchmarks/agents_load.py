@@ -16,8 +16,8 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
-SAMPLES_PER_UPLOAD, LONGEST_UPLOAD_S = 5, 10.0  # as agent/agency.py has them
 POWER_MW = 250_000
+INTERVALS = ("next_sync_s", "sample_interval_s", "upload_interval_s")
 
 
 @dataclass
@@ -40,6 +40,7 @@ class Measured:
 class Pace:
     next_sync_s: float = 1.0
     sample_interval_s: float = 1.0
+    upload_interval_s: float = 5.0
 
 
 class Link:
@@ -90,14 +91,14 @@ class Agent:
             self.measured.note("sync", status, begun_s)
             if status == 200:
                 told = json.loads(answer)
-                self.pace = Pace(told["next_sync_s"], told["sample_interval_s"])
+                self.pace = Pace(*(told[name] for name in INTERVALS))
             await asyncio.sleep(self.pace.next_sync_s)
 
     async def uploading(self) -> None:
         link = Link(self.url, self.token)
         waiting: list[int] = []
         while True:
-            pause_s = min(LONGEST_UPLOAD_S, SAMPLES_PER_UPLOAD * self.pace.sample_interval_s)
+            pause_s = self.pace.upload_interval_s
             await asyncio.sleep(pause_s)
             until_ms, step_ms = self.now_ms(), int(1000 * self.pace.sample_interval_s)
             last_ms = waiting[-1] if waiting else until_ms - int(1000 * pause_s)

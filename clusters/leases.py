@@ -14,6 +14,8 @@ from django.conf import settings
 # What one service of two cores bears with room to spare: see `make bench NAME=agents`.
 SYNCS_PER_S = 125
 SAMPLINGS_PER_S = 300  # of whole nodes, each with as many samples as it has GPUs
+UPLOADS_PER_S = 75
+SAMPLINGS_PER_UPLOAD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Leases:
     node_lease_s: float
     run_lease_s: float
     sample_interval_s: float
+    upload_interval_s: float
 
 
 def leases(nodes: int) -> Leases:
@@ -32,6 +35,9 @@ def leases(nodes: int) -> Leases:
         node_lease_s=max(settings.NODE_LEASE_S, 5 * next_sync_s),
         run_lease_s=max(settings.RUN_LEASE_S, 20 * next_sync_s),
         sample_interval_s=max(settings.SAMPLE_INTERVAL_S, nodes / SAMPLINGS_PER_S),
+        upload_interval_s=max(
+            SAMPLINGS_PER_UPLOAD * settings.SAMPLE_INTERVAL_S, nodes / UPLOADS_PER_S
+        ),
     )
 
 

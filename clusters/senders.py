@@ -30,6 +30,8 @@ def sender_of(request: HttpRequest) -> Sender:
     """Opens the connection's scope, like every login."""
     secret_hash = hash_in(request)
     scope_opens(request)
+    # Whether the connection still lives is not asked first: if not, the agent comes again.
+    connection.health_check_done = True  # type: ignore[attr-defined]
     with connection.cursor() as cursor:
         cursor.execute(_LOGIN, [secret_hash])
         row = cursor.fetchone()

@@ -13,6 +13,8 @@ handler404 = "rest.problems.handler404"
 handler500 = "rest.problems.handler500"
 
 api: list[URLPattern | URLResolver] = [
+    # First, because nodes ask hundreds of times a second.
+    path("", include("jobs.api.agent")),
     path("", include("tenancy.api.urls")),
     path("", include("clusters.api.urls")),
     path("", include("jobs.api.urls")),

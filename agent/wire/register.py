@@ -129,6 +129,7 @@ class Registered:
     epoch: Id
     next_sync_s: Interval
     sample_interval_s: Annotated[float, Range(0.05, 3600)]
+    upload_interval_s: Interval
     node_lease_s: Lease
     run_lease_s: Lease
     node_token: Token | None = None  # absent when the agent already has one

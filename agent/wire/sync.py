@@ -203,6 +203,7 @@ class Desired:
     acks: Annotated[tuple[AttemptRef, ...], Items(MAX_ATTEMPTS)] = ()
     discard_checkpoints: Annotated[tuple[Key, ...], Items(1024)] = ()
     sample_interval_s: Annotated[float, Range(0.05, 3600)] = 1.0
+    upload_interval_s: Interval = 5.0  # of telemetry
 
     def __post_init__(self) -> None:
         if len({attempt.attempt_id for attempt in self.attempts}) != len(self.attempts):

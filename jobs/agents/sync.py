@@ -56,6 +56,7 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
         node_lease_s=granted.node_lease_s,
         run_lease_s=granted.run_lease_s,
         sample_interval_s=granted.sample_interval_s,
+        upload_interval_s=granted.upload_interval_s,
         attempts=running.attempts,
         cancels=running.cancels,
         acks=tuple(heard.acks),

@@ -106,6 +106,7 @@ def _register(request: HttpRequest) -> wire.Registered:
         epoch=joined.node.epoch,
         next_sync_s=granted.next_sync_s,
         sample_interval_s=granted.sample_interval_s,
+        upload_interval_s=granted.upload_interval_s,
         node_lease_s=granted.node_lease_s,
         run_lease_s=granted.run_lease_s,
         node_token=joined.secret,

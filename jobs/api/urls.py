@@ -2,7 +2,6 @@
 
 from django.urls import re_path
 
-from jobs.api import agent
 from jobs.api.arrays import ArrayViewSet
 from jobs.api.attempts import AttemptViewSet
 from jobs.api.energy import JobEnergyView, NodeEnergyView, RepriceView, StatementView
@@ -22,7 +21,6 @@ router.register("rounds", RoundViewSet, basename="rounds")
 
 urlpatterns = [
     *router.urls,
-    *agent.urlpatterns,
     re_path(
         rf"^jobs/(?P<job_id>{ID})/events/?$",
         JobEventViewSet.as_view({"get": "list"}),

@@ -62,6 +62,7 @@ class Service:
     run_lease_s: float = 60.0
     next_sync_s: float = 0.1
     sample_interval_s: float = 0.1
+    upload_interval_s: float = 0.5
     ack: bool = True
     fate: Fate = field(default_factory=Fate)
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -142,6 +143,7 @@ class Service:
             epoch=self.epoch,
             next_sync_s=self.next_sync_s,
             sample_interval_s=self.sample_interval_s,
+            upload_interval_s=self.upload_interval_s,
             node_lease_s=self.node_lease_s,
             run_lease_s=self.run_lease_s,
             node_token=None if known else NODE_TOKEN,
@@ -181,6 +183,7 @@ class Service:
             acks=acks,
             discard_checkpoints=self.discards,
             sample_interval_s=self.sample_interval_s,
+            upload_interval_s=self.upload_interval_s,
         )
 
     def _telemetry(self, message: Telemetry) -> TelemetryTaken:

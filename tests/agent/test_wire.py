@@ -31,7 +31,7 @@ MESSAGES = [
     messages.SYNC,
     messages.DESIRED,
     messages.TELEMETRY,
-    Registered(1, 2, 1.0, 1.0, 10.0, 120.0, "fw_n_0123456789"),
+    Registered(1, 2, 1.0, 1.0, 5.0, 10.0, 120.0, "fw_n_0123456789"),
     Logs(2, (LogChunk(7, 70, Stream.STDERR, 5, b"\xff\x00 not text", final=True),)),
     LogsTaken(()),
 ]

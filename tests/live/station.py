@@ -5,6 +5,7 @@ Leases are a fifth of what they are in production, so that the tests need not wa
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -44,24 +45,17 @@ class Station:
     database: Database
     site: Site
     secret: str
+    api: subprocess.Popen[bytes]
     agents: list[AgentProcess] = field(default_factory=list)
-    _api: ExitStack = field(default_factory=ExitStack)
 
-    @property
-    def programs(self) -> dict[str, Program]:
-        (self.site.var / "demo.json").write_text('{"agents": []}')
-        # Nothing of theirs is kept, so nobody waits for them to tidy up.
-        made = (replace(each, stop_signal=signal.SIGKILL) for each in services(self.site))
-        return {program.name: program for program in made}
-
-    def api_up(self) -> None:
-        api = self.programs["api"]
-        workers = api.argv.index("--workers") + 1
-        api = replace(api, argv=(*api.argv[:workers], "1", *api.argv[workers + 1 :]))
-        self._api.enter_context(running(api, self.directory / "api.log"))
-
-    def api_down(self) -> None:
-        self._api.close()
+    @contextmanager
+    def api_down(self) -> Iterator[None]:
+        """It answers nobody: requests hang, and those on their way are late."""
+        os.killpg(self.api.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self.api.pid, signal.SIGCONT)
 
     def call(self, method: str, path: str, **more: Any) -> Any:
         bearer = {"Authorization": f"Bearer {self.secret}"}
@@ -125,6 +119,16 @@ class Station:
         events = self.call("GET", f"jobs/{job_id}/events/?limit=100")["items"]
         return [event["to_state"] for event in sorted(events, key=lambda event: event["id"])]
 
+    def printed(self, job_id: int) -> str:
+        """What the service has of it so far; an attempt that is over may still upload."""
+        chunks = self.ask(
+            "SELECT data FROM jobs_logchunk JOIN jobs_log log ON log.id = log_id"
+            " JOIN jobs_attempt attempt ON attempt.id = attempt_id"
+            " WHERE job_id = %s AND stream = 'stdout' ORDER BY attempt.id, \"offset\"",
+            job_id,
+        )
+        return b"".join(bytes(data) for (data,) in chunks).decode()
+
     def ask(self, query: str, *values: object) -> Any:
         with self.database.connect() as connection:
             return connection.execute(query, values).fetchall()
@@ -152,20 +156,27 @@ def station(directory: Path, database: Database, secret: str) -> Iterator[Statio
     var = directory / "var"
     var.mkdir()
     (var / "static").mkdir()
+    (var / "demo.json").write_text('{"agents": []}')
     with ExitStack() as up:
         queue = up.enter_context(broker.prepared(var / "broker", port=free_port(), durable=False))
         up.enter_context(running(queue.program, directory / "broker.log"))
         urls = {"DATABASE_URL": database.url, "BROKER_URL": queue.url, "CACHE_URL": queue.url}
         env = {**os.environ, **urls, **LEASES, "FAIRWATT_VAR": str(var)}
         site = Site(ROOT, var, LOOPBACK, free_port(), env, lock=sys.stderr.fileno())
-        made = Station(directory, database, site, secret)
-        up.callback(made.api_down)
-        for name in ("worker", "beat"):
-            up.enter_context(running(made.programs[name], directory / f"{name}.log"))
-        made.api_up()
+        programs = {program.name: program for program in services(site)}
+        processes = {
+            name: up.enter_context(running(_at_once(programs[name]), directory / f"{name}.log"))
+            for name in ("worker", "beat", "api")
+        }
+        made = Station(directory, database, site, secret, processes["api"])
         up.callback(made.close)
         made.call("POST", "tenants/", json={"name": "faults", "display_name": "Faults"})
         yield made
+
+
+def _at_once(program: Program) -> Program:
+    """Nothing of theirs is kept, so nobody waits for them to tidy up."""
+    return replace(program, stop_signal=signal.SIGKILL)
 
 
 def for_as_long_as(seconds: float, holds: Callable[[], bool]) -> None:

@@ -123,7 +123,10 @@ def show_money(story: Story) -> None:
     """Statements, job by job, against the meters that the agents read."""
     meters_mj = drawn_by_job(story.service.var / "agents", story.ids.values())
     lines = {line["job_id"]: line for owner in TENANTS for line in _lines(story.service, owner)}
-    say(f"\n{'job':<14}{'tenant':<8}{'statement, mJ':>16}{'meters, mJ':>16}{'cost':>12}  predicted")
+    say(
+        f"\n{'job':<14}{'tenant':<8}{'statement, mJ':>16}{'meters, mJ':>16}"
+        f"{'cost':>16}  prediction off by"
+    )
     for name, job_id in story.ids.items():
         line = lines[job_id]
         cost = f"{float(line['cost']):.6f} {line['currency']}"

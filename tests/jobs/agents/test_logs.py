@@ -1,7 +1,9 @@
 """Logs come in from where they left off, up to a cap, and are read by their tenant."""
 
+from typing import Any
+
 import pytest
-from django.conf import LazySettings
+from django.conf import LazySettings, settings
 
 from agent.wire import LogChunk, LogOffset, Logs, LogsTaken, Stream
 from jobs.agents.logs import TAIL_BYTES, logs_take
@@ -130,3 +132,24 @@ def test_pages_reach_over_chunks(metered: Metered) -> None:
     for offset in (0, 1, 4999, 5000, 9_990, len(data) - 1):
         assert page(log, offset=offset, limit=6000).text.encode() == data[offset : offset + 6000]
     assert page(log, offset=10**9, limit=5).text == ""
+
+
+def test_a_gigabyte_is_turned_away_at_the_cost_of_a_few_reads(
+    metered: Metered, django_assert_max_num_queries: Any
+) -> None:
+    """The cap is kept as it is in production; what comes beyond is neither stored nor locked."""
+    offset, closed = 0, False
+    while not closed:
+        offset, closed = _answer(
+            metered, *((offset + n * 65_536, b"z" * 65_536, False) for n in range(16))
+        )
+    most = settings.LOG_CAP_BYTES + TAIL_BYTES
+    assert offset == most
+    beyond = [(most + n * 65_536, b"z" * 65_536, False) for n in range(16)]
+
+    # A message holds a megabyte at most: a thousand of these are a gigabyte.
+    with django_assert_max_num_queries(8):
+        assert _answer(metered, *beyond) == (most, True)
+
+    assert Log.objects.get().size == most
+    assert sum(len(chunk.data) for chunk in Stored.objects.all()) == most

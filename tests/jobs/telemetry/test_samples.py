@@ -198,3 +198,17 @@ def test_many_batches_of_many_gpus_are_digested_at_once(agent: Agent) -> None:
 
     assert Sample.objects.count() == 200
     assert set(GpuCounter.objects.values_list("last_mj", flat=True)) == {20_000_000}
+
+
+def test_gaps_in_the_sequence_are_taken_as_they_are(agent: Agent) -> None:
+    """Samples may be shed; a number far ahead makes later ones late, for this node alone."""
+    other = join(agent.node.cluster, "n2", gpus=1)
+    far = sample(UUID, 10**15, 90_000, boot_ms=9000)
+    take(agent.node, [sample(UUID, 1, 10_000), far], sent_boot_ms=9000)
+    take(agent.node, [sample(UUID, 5, 50_000, boot_ms=5000)], sent_boot_ms=9000)
+    take(other.node, [sample("GPU-n2-0", 1, 7)])
+
+    assert _kept() == [(1, 10_000), (5, 50_000), (10**15, 90_000), (1, 7)]
+    assert (_refused(agent), _refused(other)) == (0, 0)
+    take(agent.node, [sample(UUID, 6, 95_000, boot_ms=9500)], sent_boot_ms=9500)
+    assert _refused(agent) == 1
