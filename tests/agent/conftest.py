@@ -22,10 +22,10 @@ class Ground:
         self.catalogue = directory / "node.toml"
         self.catalogue.write_text(TWO_GPUS)
         self.agents: list[AgentProcess] = []
+        self._env = outside_environment(directory, JOIN_TOKEN)
 
     def agent(self, name: str = "state", **env: str) -> AgentProcess:
-        base = outside_environment(self.directory, JOIN_TOKEN)
-        agent = AgentProcess(self.url, self.directory / name, self.catalogue, base | env)
+        agent = AgentProcess(self.url, self.directory / name, self.catalogue, self._env | env)
         self.agents.append(agent)
         return agent
 
