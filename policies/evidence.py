@@ -8,12 +8,13 @@ from policies.columns import I64
 from policies.ledger import Ledger
 from policies.reach import Atlas, Shape, Stock
 from policies.reasons import Evidence, Reason, Remedy
-from policies.snapshot import NodeState, Span
+from policies.snapshot import JobState, NodeState, Span
 
 _STATE_NAMES = {
     NodeState.DRAINING: "draining",
     NodeState.OFF: "off",
     NodeState.UNAVAILABLE: "unavailable",
+    NodeState.BOOTING: "booting",
 }
 
 
@@ -60,13 +61,16 @@ class Examiner:
         if ledger.watts_per_gpu is None:
             return 0.0
         nodes = stock.rows[stock.room(shape) > 0]
-        same = np.flatnonzero(self.snapshot.jobs.profile == shape.profile)
+        jobs = self.snapshot.jobs
+        alike = (jobs.profile == shape.profile) & (jobs.min_gpus == shape.gpus)
+        same = np.flatnonzero(alike & (jobs.state == JobState.QUEUED))
         if not len(nodes) or not len(same):
             return 0.0
         kind = self.snapshot.nodes.gpu_type[nodes]
         each_w = ledger.watts_per_gpu[same[0]][kind] - np.array(ledger.idle_w)[kind]
-        least_w = float((each_w + np.array(ledger.host_w)[nodes]).min())
-        return max(0.0, least_w * shape.gpus - ledger.watts_left)
+        spare_w = np.array([ledger.spare_w(node) for node in nodes.tolist()])
+        short_w = (each_w + np.array(ledger.host_w)[nodes]) * shape.gpus - spare_w
+        return max(0.0, float(short_w.min()))
 
     def evidence(self, shape: Shape, reason: Reason) -> Evidence:
         return Evidence(

@@ -1,14 +1,25 @@
 """What every plan must keep, whoever made it; a plan that breaks one of these is refused whole."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I32, I64, Bool
+from policies.columns import F64, I32, I64, Bool
 from policies.placed import Placed, rows_of
 from policies.plan import Plan
-from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
+from policies.power import (
+    budget_w,
+    drawn_w,
+    host_watts_per_gpu,
+    limited,
+    node_idle_w,
+    partition_budgets_w,
+    per_partition,
+    watts_at,
+    watts_per_gpu,
+)
 from policies.reasons import Reason
 from policies.snapshot import UNLIMITED, Blocked, JobState, NodeState, Snapshot, Span
 
@@ -38,7 +49,7 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> list[Violation]:
         *_check_gpus(snapshot, plan, placed),
         *_check_cpus_and_memory(snapshot, placed, leaving),
         *_check_quotas(snapshot, placed, leaving),
-        *_check_power(snapshot, placed, leaving),
+        *_check_power(snapshot, plan, placed, leaving),
         *_check_switching(snapshot, plan, placed),
     ]
 
@@ -215,22 +226,49 @@ def _check_quotas(snapshot: Snapshot, placed: Placed, leaving: Placed) -> Iterat
     )
 
 
-def _check_power(snapshot: Snapshot, placed: Placed, leaving: Placed) -> Iterator[Violation]:
-    if not np.isfinite(snapshot.power_budget_w):
+def _check_power(
+    snapshot: Snapshot, plan: Plan, placed: Placed, leaving: Placed
+) -> Iterator[Violation]:
+    """Of what the plan changes; power that is exceeded already is no fault of it.
+
+    A node switched on counts at once, one switched off only when it is off.
+    """
+    if not limited(snapshot):
         return
-    per_gpu = watts_per_gpu(snapshot)
-    kind = snapshot.nodes.gpu_type
-    over_idle = per_gpu - snapshot.gpu_types.idle_w
-    host = host_watts_per_gpu(snapshot)
+    before = drawn_w(snapshot, watts_per_gpu(snapshot))
+    added = _watts(snapshot, placed) - _watts(snapshot, leaving) + _clock_watts(snapshot, plan)
+    waking = rows_of(snapshot.nodes.id, (act.node for act in plan.power if act.on))
+    added += per_partition(snapshot, waking, node_idle_w(snapshot)[waking])
+    after = before + added
+    budgets = [*partition_budgets_w(snapshot)[:-1], budget_w(snapshot)]
+    rises = [*(added[:-1] > _WATT_SLACK).tolist(), added.sum() > _WATT_SLACK]
+    draws = [*after[:-1].tolist(), float(after.sum())]
+    names = [*snapshot.partitions.name, ""]
+    for draw, budget, rise, name in zip(draws, budgets, rises, names, strict=True):
+        if rise and draw > budget * (1 + _WATT_SLACK):
+            where = f" of partition {name}" if name else ""
+            yield Violation("power", f"{draw:.0f} W exceed the budget{where} of {budget:.0f}")
 
-    def watts(pieces: Placed) -> float:
-        each = over_idle[pieces.job, kind[pieces.node]] + host[pieces.node]
-        return float((each * pieces.counts()).sum())
 
-    added = watts(placed) - watts(leaving)
-    draw = idle_draw_w(snapshot) + float(piece_watts(snapshot, per_gpu).sum()) + added
-    if added > 0 and draw > snapshot.power_budget_w * (1 + _WATT_SLACK):
-        yield Violation("power", f"{draw:.0f} W exceed the budget of {snapshot.power_budget_w:.0f}")
+def _watts(snapshot: Snapshot, pieces: Placed) -> F64:
+    """What pieces add to their idle nodes at their clocks, over the partitions."""
+    total = pieces.per_job(len(snapshot.jobs))
+    each = watts_at(snapshot, pieces.job, total[pieces.job], pieces.clock_mhz)
+    kind = snapshot.nodes.gpu_type[pieces.node]
+    busy = each[np.arange(len(kind)), kind] - snapshot.gpu_types.idle_w[kind]
+    busy += host_watts_per_gpu(snapshot)[pieces.node]
+    return per_partition(snapshot, pieces.node, busy * pieces.counts())
+
+
+def _clock_watts(snapshot: Snapshot, plan: Plan) -> F64:
+    """What changed clocks add where their jobs lie."""
+    changed = rows_of(snapshot.jobs.id, (act.job for act in plan.clocks))
+    clock_mhz = np.zeros(len(snapshot.jobs), np.int64)
+    clock_mhz[changed] = [act.clock_mhz for act in plan.clocks]
+    held = Placed.held(snapshot)
+    held = held.only(np.isin(held.job, changed))
+    then = replace(held, clock_mhz=clock_mhz[held.job])
+    return _watts(snapshot, then) - _watts(snapshot, held)
 
 
 def _check_switching(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Violation]:

@@ -28,6 +28,7 @@ class Layout:
         self.atlas = Atlas(snapshot)
         self.gpus: list[int] = nodes.gpus.tolist()
         self.gpu_type: list[int] = nodes.gpu_type.tolist()
+        self.partition: list[int] = nodes.partition.tolist()
         self.host_w: list[float] = host_watts_per_gpu(snapshot).tolist()
         self.idle_w: list[float] = snapshot.gpu_types.idle_w.tolist()
         self.index_key: list[tuple[int, int] | None] = [None] * len(nodes)

@@ -10,7 +10,7 @@ import numpy as np
 from policies.columns import F64
 from policies.free_index import FreeIndex
 from policies.layout import Shelf
-from policies.power import idle_draw_w, piece_watts, watts_per_gpu
+from policies.power import budget_w, drawn_w, limited, partition_budgets_w, watts_per_gpu
 from policies.reach import Atlas, Shape
 from policies.snapshot import UNLIMITED, Snapshot, Span
 
@@ -65,10 +65,13 @@ class Hold(NamedTuple):
     gpu_type: int
     gpus: int
     pieces: list[RowPiece]
-    watts: float
+    watts: list[float]
+    """Of every piece."""
 
     def undo(self) -> None:
-        self.ledger.charge(self.tenant, self.gpu_type, -self.gpus, -self.watts)
+        self.ledger.charge(self.tenant, self.gpu_type, -self.gpus)
+        for piece, watts in zip(self.pieces, self.watts, strict=True):
+            self.ledger.draw(piece[0], -watts)
         self.ledger.give(self.pieces)
 
 
@@ -98,6 +101,7 @@ class Ledger:
         self.mem_mib: list[int] = nodes.free_mem_mib.tolist()
         self.gpus = layout.gpus
         self.gpu_type = layout.gpu_type
+        self.partition = layout.partition
         self.host_w = layout.host_w
         self.idle_w = layout.idle_w
         self.indexes = layout.indexes(nodes.free_gpus)
@@ -118,14 +122,16 @@ class Ledger:
         return np.random.default_rng(self.snapshot.seed)
 
     def _open_power_account(self) -> None:
+        snapshot = self.snapshot
         self.watts_left = math.inf
+        self.partition_watts_left = partition_budgets_w(snapshot)
         self.watts_per_gpu: F64 | None = None
-        if math.isfinite(self.snapshot.power_budget_w):
-            self.watts_per_gpu = watts_per_gpu(self.snapshot)
-            busy_w = piece_watts(self.snapshot, self.watts_per_gpu).sum()
-            self.watts_left = (
-                self.snapshot.power_budget_w - idle_draw_w(self.snapshot) - float(busy_w)
-            )
+        if limited(snapshot):
+            self.watts_per_gpu = watts_per_gpu(snapshot)
+            drawn = drawn_w(snapshot, self.watts_per_gpu)
+            self.watts_left = budget_w(snapshot) - float(drawn.sum())
+            for partition, watts in enumerate(drawn.tolist()):
+                self.partition_watts_left[partition] -= watts
 
     def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
         """The ask of a shape; `like_job` is any job row that draws the same watts."""
@@ -181,11 +187,14 @@ class Ledger:
             pieces = self.strategy(self, ask, indexes)
             if pieces is None:
                 continue
-            watts = self.watts_for(ask, gpu_type, pieces) if ask.watts else 0.0
-            if watts > self.watts_left:
+            watts = self.watts_for(ask, pieces)
+            if ask.watts and not self._can_draw(pieces, watts):
                 continue
             self.take(pieces)
-            self.charge(tenant, gpu_type, ask.gpus, watts)
+            self.charge(tenant, gpu_type, ask.gpus)
+            if ask.watts:
+                for piece, piece_w in zip(pieces, watts, strict=True):
+                    self.draw(piece[0], piece_w)
             return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
         return None
 
@@ -194,7 +203,7 @@ class Ledger:
         return (
             self.cpus[node] >= ask.cpus * gpus
             and self.mem_mib[node] >= ask.mem_mib * gpus
-            and (not ask.watts or self.watts_of(ask, node, gpus) <= self.watts_left)
+            and (not ask.watts or self.watts_of(ask, node, gpus) <= self.spare_w(node))
         )
 
     def room(self, node: int, ask: Ask) -> int:
@@ -210,8 +219,27 @@ class Ledger:
         gpu_type = self.gpu_type[node]
         return gpus * (ask.watts[gpu_type] - self.idle_w[gpu_type] + self.host_w[node])
 
-    def watts_for(self, ask: Ask, gpu_type: int, pieces: Sequence[RowPiece]) -> float:
-        return sum(self.watts_of(ask, node, gpus.bit_count()) for node, gpus, _, _ in pieces)
+    def watts_for(self, ask: Ask, pieces: Sequence[RowPiece]) -> list[float]:
+        if not ask.watts:
+            return [0.0] * len(pieces)
+        return [self.watts_of(ask, node, gpus.bit_count()) for node, gpus, _, _ in pieces]
+
+    def spare_w(self, node: int) -> float:
+        """Watts that may be added on a node, under the cluster's and its partition's budget."""
+        return min(self.watts_left, self.partition_watts_left[self.partition[node]])
+
+    def draw(self, node: int, watts: float) -> None:
+        self.watts_left -= watts
+        self.partition_watts_left[self.partition[node]] -= watts
+
+    def _can_draw(self, pieces: Sequence[RowPiece], watts: Sequence[float]) -> bool:
+        if sum(watts) > self.watts_left:
+            return False
+        wanted: dict[int, float] = {}
+        for piece, piece_w in zip(pieces, watts, strict=True):
+            partition = self.partition[piece[0]]
+            wanted[partition] = wanted.get(partition, 0.0) + piece_w
+        return all(w <= self.partition_watts_left[p] for p, w in wanted.items())
 
     def take(self, pieces: Sequence[RowPiece]) -> None:
         for node, gpus, cpus, mem_mib in pieces:
@@ -226,10 +254,9 @@ class Ledger:
             self.mem_mib[node] += mem_mib
         self.epoch += 1
 
-    def charge(self, tenant: int, gpu_type: int, gpus: int, watts: float) -> None:
+    def charge(self, tenant: int, gpu_type: int, gpus: int) -> None:
         self.used[tenant] += gpus
         self.used_by_type[tenant][gpu_type] += gpus
-        self.watts_left -= watts
 
     def _change(self, node: int, after: int) -> None:
         key = self._index_key[node]

@@ -30,6 +30,7 @@ class Placed:
     gpus: U64
     cpus: I64
     mem_mib: I64
+    clock_mhz: I64
 
     @classmethod
     def of(cls, snapshot: Snapshot, plan: Plan) -> "Placed":
@@ -42,18 +43,23 @@ class Placed:
             gpus=np.array([piece.gpus for piece in pieces], np.uint64),
             cpus=np.array([piece.cpus for piece in pieces], np.int64),
             mem_mib=np.array([piece.mem_mib for piece in pieces], np.int64),
+            clock_mhz=np.repeat(
+                np.fromiter((act.clock_mhz for act in acts), np.int64, len(acts)), per_act
+            ),
         )
 
     @classmethod
     def held(cls, snapshot: Snapshot) -> "Placed":
         """What the snapshot says jobs hold now."""
         held = snapshot.placements
+        job = held.job_of_piece()
         return cls(
-            job=held.job_of_piece(),
+            job=job,
             node=held.node.astype(np.int64),
             gpus=held.gpus,
             cpus=held.cpus.astype(np.int64),
             mem_mib=held.mem_mib,
+            clock_mhz=snapshot.jobs.clock_mhz[job].astype(np.int64),
         )
 
     def only(self, where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> "Placed":
@@ -63,6 +69,7 @@ class Placed:
             self.gpus[where],
             self.cpus[where],
             self.mem_mib[where],
+            self.clock_mhz[where],
         )
 
     def counts(self) -> I64:

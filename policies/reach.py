@@ -1,12 +1,12 @@
 """Which nodes a shape of job may use, and whether it could fit them if they were empty."""
 
-import math
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from policies.columns import I32, I64, Bool, numbered
+from policies.power import limited
 from policies.reasons import Reason
 from policies.snapshot import NodeState, Snapshot, Span
 
@@ -32,7 +32,7 @@ def shapes_of(snapshot: Snapshot, rows: I64) -> tuple[list[Shape], list[int]]:
     jobs = snapshot.jobs
     lends = bool(snapshot.partitions.lends.any())
     # Only watts depend on the profile, and only a power budget makes watts matter.
-    powered = math.isfinite(snapshot.power_budget_w)
+    powered = limited(snapshot)
     columns = (
         jobs.partition[rows],
         jobs.gpu_types[rows],

@@ -52,6 +52,8 @@ class NodeState(IntEnum):
     OFF = 2
     UNAVAILABLE = 3
     """Joining, lost or quarantined."""
+    BOOTING = 4
+    """Switched on, not ready yet; draws its idle watts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +134,7 @@ class PartitionTable(Table):
     name: tuple[str, ...]
     id: I64 = column(np.int64)
     lends: Bool = column(np.bool_, fill=False)
+    power_budget_w: F64 = column(np.float64, fill=np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,10 +194,14 @@ class Prices(Table):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Snapshot:
+    """The cluster may use `energy_left_j`, PUE included, until `energy_until_s`."""
+
     now_s: float
     seed: int = 0
     pue: float = 1.0
     power_budget_w: float = float("inf")
+    energy_left_j: float = float("inf")
+    energy_until_s: float = float("inf")
     jobs: JobTable
     placements: Placements
     nodes: NodeTable
@@ -207,6 +214,7 @@ class Snapshot:
     def canonical(self) -> bytes:
         columns: encoding.Columns = {
             "scalars": np.array([self.now_s, self.pue, self.power_budget_w]),
+            "energy": np.array([self.energy_left_j, self.energy_until_s]),
             "seed": np.array([self.seed], np.int64),
         }
         texts: encoding.Texts = {}
@@ -229,6 +237,8 @@ class Snapshot:
     def from_bytes(cls, stored: bytes) -> Self:
         columns, texts = encoding.decode(stored)
         now_s, pue, power_budget_w = columns["scalars"].tolist()
+        # Snapshots stored before there were energy budgets say nothing of them.
+        energy_left_j, energy_until_s = columns.get("energy", np.full(2, np.inf)).tolist()
         everything: dict[str, Any] = {**columns, **texts}
         tables = {
             table: kind.of(
@@ -244,6 +254,8 @@ class Snapshot:
             now_s=now_s,
             pue=pue,
             power_budget_w=power_budget_w,
+            energy_left_j=energy_left_j,
+            energy_until_s=energy_until_s,
             seed=int(columns["seed"][0]),
             **tables,  # type: ignore[arg-type]  # mypy cannot key the union by table name
         )

@@ -44,7 +44,7 @@ class Claims:
         found = self._nodes.cheapest(claimant, ask, types, self._allowance)
         if found is None and ask.span is not Span.NODE and not self.ledger.keeps_blocks:
             found = self._gangs.cheapest(claimant, ask, types, self._allowance)
-        if found is None or not self._watts_suffice(ask, found):
+        if found is None or not self._watts_suffice(claimant, ask, found):
             return False
         self._stop(found.victims, claimant)
         self._set_aside(claimant, ask, found.nodes)
@@ -64,13 +64,17 @@ class Claims:
             self._nodes.changed(self.releasing.add(victim.row))
         self._allowance -= len(victims)
 
-    def _watts_suffice(self, ask: Ask, found: Found) -> bool:
+    def _watts_suffice(self, claimant: Claimant, ask: Ask, found: Found) -> bool:
         if not ask.watts:
             return True
+        ledger, releasing, home = self.ledger, self.releasing, claimant.partition
         stopped = [victim.row for victim in found.victims]
-        coming = self.releasing.watts + float(self.releasing.job_watts[stopped].sum())
-        most = max(self.ledger.watts_of(ask, node, ask.gpus) for node in found.nodes)
-        return most <= self.ledger.watts_left + coming
+        coming = releasing.watts + float(releasing.job_watts[stopped].sum())
+        at_home = releasing.partition_watts[home] + releasing.piece_watts_in(stopped, home)
+        most = max(ledger.watts_of(ask, node, ask.gpus) for node in found.nodes)
+        return most <= min(
+            ledger.watts_left + coming, ledger.partition_watts_left[home] + at_home
+        )
 
     def _set_aside(self, claimant: Claimant, ask: Ask, nodes: list[int]) -> None:
         ledger, releasing = self.ledger, self.releasing
@@ -82,6 +86,10 @@ class Claims:
                 watts += ledger.watts_of(ask, node, gpus) if ask.watts else 0.0
                 missing -= gpus
         coming_w = min(watts, releasing.watts)
+        at_home_w = min(watts, releasing.partition_watts[claimant.partition])
         releasing.watts -= coming_w
+        releasing.partition_watts[claimant.partition] -= at_home_w
+        ledger.watts_left -= watts - coming_w
+        ledger.partition_watts_left[claimant.partition] -= watts - at_home_w
         ledger.take(pieces)
-        ledger.charge(claimant.tenant, ledger.gpu_type[nodes[0]], ask.gpus, watts - coming_w)
+        ledger.charge(claimant.tenant, ledger.gpu_type[nodes[0]], ask.gpus)

@@ -95,7 +95,7 @@ class Moves:
                 if (
                     ledger.cpus[node] >= victim.cpus
                     and ledger.mem_mib[node] >= victim.mem_mib
-                    and more_w <= max(ledger.watts_left, 0.0)
+                    and more_w <= max(ledger.spare_w(node), 0.0)
                 ):
                     return node
         return None
@@ -106,10 +106,10 @@ class Moves:
         for victim, piece in zip(ordered, targets, strict=True):
             self.victims.stop(victim.row)
             self.made.append((victim.row, piece))
-            ledger.watts_left -= victim.gpus * (ledger.host_w[piece[0]] - ledger.host_w[node])
+            ledger.draw(piece[0], victim.gpus * (ledger.host_w[piece[0]] - ledger.host_w[node]))
         free = ledger.free[node]
         aside = lowest_bits(free, min(ask.gpus, free.bit_count()))
         cpus = min(ask.cpus * ask.gpus, ledger.cpus[node])
         mem_mib = min(ask.mem_mib * ask.gpus, ledger.mem_mib[node])
         ledger.take([(node, aside, cpus, mem_mib)])
-        ledger.charge(tenant, ledger.gpu_type[node], ask.gpus, 0.0)
+        ledger.charge(tenant, ledger.gpu_type[node], ask.gpus)

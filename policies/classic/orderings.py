@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from policies.columns import F64, I64
+from policies.power import held_gpus
 from policies.snapshot import Blocked, JobState, Snapshot
 
 Ordering = Callable[[Snapshot, F64], F64]
@@ -85,14 +86,6 @@ def fair_share(snapshot: Snapshot, remaining_s: F64) -> F64:
     before = np.repeat(total[first] - gpus[order][first], np.diff(first, append=len(tenant)))
     key[counted[order]] = (total - before) / snapshot.tenants.weight[tenant]
     return key
-
-
-def held_gpus(snapshot: Snapshot) -> I64:
-    """GPUs that every job holds now."""
-    held = snapshot.placements
-    return np.bincount(
-        held.job_of_piece(), np.bitwise_count(held.gpus), minlength=len(snapshot.jobs)
-    ).astype(np.int64)
 
 
 def ranked(snapshot: Snapshot, key: F64, rows: I64) -> I64:

@@ -25,10 +25,12 @@ class Releasing:
         self.cpus = [0] * nodes
         self.mem_mib = [0] * nodes
         self.watts = 0.0
+        self.partition_watts = [0.0] * (len(snapshot.partitions) + 1)
         self.job_watts: F64 = np.zeros(len(snapshot.jobs))
         if ledger.watts_per_gpu is not None:
             each_w = piece_watts(snapshot, ledger.watts_per_gpu)
             np.add.at(self.job_watts, snapshot.placements.job_of_piece(), each_w)
+            self._piece_watts: list[float] = each_w.tolist()
         for row in np.flatnonzero(snapshot.jobs.state == _STOPPING).tolist():
             self.add(row)
 
@@ -43,8 +45,20 @@ class Releasing:
             self.nodes.add(node)
             self.cpus[node] += int(held.cpus[piece])
             self.mem_mib[node] += int(held.mem_mib[piece])
+            if self.ledger.watts_per_gpu is not None:
+                self.partition_watts[self.ledger.partition[node]] += self._piece_watts[piece]
         self.watts += float(self.job_watts[row])
         return nodes
+
+    def piece_watts_in(self, rows: list[int], partition: int) -> float:
+        """Watts that jobs draw on the nodes of a partition."""
+        held, ours = self.ledger.snapshot.placements, self.ledger.partition
+        return sum(
+            self._piece_watts[piece]
+            for row in rows
+            for piece in range(int(held.offset[row]), int(held.offset[row + 1]))
+            if ours[int(held.node[piece])] == partition
+        )
 
     def mask(self, node: int) -> int:
         """GPUs of `node` that are free or will be."""

@@ -5,8 +5,8 @@ from functools import cached_property
 import numpy as np
 
 from policies.classic.cover import Victim
-from policies.classic.orderings import held_gpus
 from policies.columns import F64, I32, I64, U64, Bool
+from policies.power import held_gpus
 from policies.snapshot import JobState, Snapshot
 
 
