@@ -114,7 +114,9 @@ def _check_running(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     yield from _each(
         jobs.id, stopped & young, "min_run", "job {} is within its guaranteed run time"
     )
-    claimants = _mask(len(jobs), rows_of(jobs.id, (act.for_job for act in plan.preempts)))
+    # A job stopped for the power budget alone names itself.
+    others = [act.for_job for act in plan.preempts if act.for_job != act.job]
+    claimants = _mask(len(jobs), rows_of(jobs.id, others))
     waiting = _mask(len(jobs), rows_of(jobs.id, plan.waits.job))
     yield from _each(
         jobs.id, claimants & ~waiting, "claimant", "work is stopped for job {}, which does not wait"

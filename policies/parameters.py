@@ -3,12 +3,13 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from policies.placement import PlacementName
+from policies.powerflow.ladder import ClockName
 
 
 class ParameterError(ValueError):
@@ -21,7 +22,17 @@ class ParameterError(ValueError):
         self.message = message
 
 
-class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Finite(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Parameters whose numbers are all finite."""
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"Expected a finite number - at `$.{name}`")
+
+
+class Parameters(Finite, frozen=True):
     """What every classic policy understands."""
 
     placement: Annotated[
@@ -39,12 +50,13 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     max_preemptions: Annotated[
         int, Meta(ge=0, le=100_000, description="Most jobs that one round may stop.")
     ] = 256
-
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"Expected a finite number - at `$.{name}`")
+    clock: Annotated[
+        Literal["max", "efficient"],
+        Meta(
+            description="Clock of started jobs: the highest, or the one of least joules per work "
+            "by the job's profile."
+        ),
+    ] = "max"
 
 
 class QueueParameters(Parameters, frozen=True):
@@ -100,6 +112,63 @@ class LasParameters(PreemptiveParameters, frozen=True):
             raise ValueError("Expected finite numbers - at `$.queue_gpu_s`")
         if list(self.queue_gpu_s) != sorted(set(self.queue_gpu_s)):
             raise ValueError("Expected rising thresholds - at `$.queue_gpu_s`")
+
+
+class SliceParameters(Parameters, frozen=True):
+    slice_s: Annotated[
+        float,
+        Meta(ge=1, le=7 * 86400, description="Seconds a job keeps its GPUs while others wait."),
+    ] = 1800.0
+    migration: Annotated[
+        bool,
+        Meta(description="Whether running jobs are moved together to make room on one node."),
+    ] = True
+
+
+class ElasticParameters(Finite, frozen=True):
+    """What policies that choose GPU counts understand."""
+
+    placement: Annotated[
+        PlacementName,
+        Meta(
+            description="buddy: aligned power-of-two blocks, whole nodes near each other beyond "
+            "one. The others as in the classic policies."
+        ),
+    ] = "buddy"
+    min_run_s: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=7 * 86400,
+            description="Seconds a started or resized job is safe from being changed again.",
+        ),
+    ] = 60.0
+    preempt: Annotated[
+        bool, Meta(description="Whether a job may stop running jobs that take longer than it.")
+    ] = True
+
+
+class PowerFlowParameters(ElasticParameters, frozen=True):
+    clock: Annotated[
+        ClockName,
+        Meta(
+            description="chosen: by the marginal greedy. max: always the highest. efficient: the "
+            "one of least joules per work."
+        ),
+    ] = "chosen"
+    power_off: Annotated[
+        bool, Meta(description="Whether nodes that nothing needs are switched off.")
+    ] = True
+
+
+class AfsParameters(ElasticParameters, frozen=True):
+    clock: Annotated[
+        Literal["max", "efficient"],
+        Meta(
+            description="Clock of jobs: the highest, or the one of least joules per work by the "
+            "job's profile."
+        ),
+    ] = "max"
 
 
 class BackfillParameters(Parameters, frozen=True):

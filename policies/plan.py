@@ -50,7 +50,10 @@ class Resize(Placing, frozen=True):
 
 
 class Preempt(Entry, frozen=True):
-    """Stop `job`; `for_job` starts in a later round, once the GPUs are free."""
+    """Stop `job`; `for_job` starts in a later round, once the GPUs are free.
+
+    A job that is stopped for the power budget alone names itself.
+    """
 
     for_job: int
     lost_gpu_s: float

@@ -110,7 +110,8 @@ def idle_draw_w(snapshot: Snapshot) -> float:
 def per_partition(snapshot: Snapshot, node: I64, watts: F64) -> F64:
     """Watts at nodes, summed over the partitions, and in a last entry the nodes of none."""
     count = len(snapshot.partitions) + 1
-    return np.bincount(snapshot.nodes.partition[node] % count, watts, minlength=count)
+    summed = np.bincount(snapshot.nodes.partition[node] % count, watts, minlength=count)
+    return summed.astype(np.float64)
 
 
 def drawn_w(snapshot: Snapshot, job_watts: F64) -> F64:

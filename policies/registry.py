@@ -8,18 +8,25 @@ import msgspec
 from policies.classic import orderings
 from policies.classic.policy import Classic, Rules
 from policies.parameters import (
+    AfsParameters,
     BackfillParameters,
     ConservativeParameters,
     FifoParameters,
     LasParameters,
     P,
     ParameterError,
+    PowerFlowParameters,
     PreemptiveParameters,
     PriorityParameters,
     QueueParameters,
+    SliceParameters,
     convert,
 )
 from policies.policy import Policy
+from policies.powerflow.afs import future_share
+from policies.powerflow.greedy import marginal
+from policies.powerflow.policy import Elastic
+from policies.powerflow.policy import Rules as ElasticRules
 
 
 class Row(NamedTuple, Generic[P]):
@@ -44,6 +51,21 @@ def _las(p: LasParameters) -> Policy:
 
 def _easy(p: BackfillParameters) -> Policy:
     return Classic(Rules(ordering=orderings.fifo, reservations=1, **msgspec.structs.asdict(p)))
+
+
+def _gandiva(p: SliceParameters) -> Policy:
+    common = {k: v for k, v in msgspec.structs.asdict(p).items() if k != "slice_s"}
+    common["min_run_s"] = max(p.min_run_s, p.slice_s)
+    return Classic(Rules(ordering=orderings.least_share_of_life, preempt=True, **common))
+
+
+def _powerflow(p: PowerFlowParameters) -> Policy:
+    return Elastic(ElasticRules(growth=marginal, **msgspec.structs.asdict(p)))
+
+
+def _afs(p: AfsParameters) -> Policy:
+    given = msgspec.structs.asdict(p)
+    return Elastic(ElasticRules(growth=future_share, power_off=False, **given))
 
 
 def _conservative(p: ConservativeParameters) -> Policy:
@@ -100,6 +122,22 @@ POLICIES: dict[str, Row[Any]] = {
         "Weighted fair share of GPUs over tenants.",
         QueueParameters,
         _queue(orderings.fair_share),
+    ),
+    "gandiva": Row(
+        "Time slicing, Gandiva-style: who ran least of its time here goes first, on packed nodes.",
+        SliceParameters,
+        _gandiva,
+    ),
+    "afs": Row(
+        "Elastic, AFS-style: more GPUs go where they shorten the mean completion time most.",
+        AfsParameters,
+        _afs,
+    ),
+    "powerflow": Row(
+        "PowerFlow-style: GPU count and clock of every job, shortest mean completion time within "
+        "the power budget.",
+        PowerFlowParameters,
+        _powerflow,
     ),
 }
 

@@ -72,9 +72,7 @@ class Claims:
         coming = releasing.watts + float(releasing.job_watts[stopped].sum())
         at_home = releasing.partition_watts[home] + releasing.piece_watts_in(stopped, home)
         most = max(ledger.watts_of(ask, node, ask.gpus) for node in found.nodes)
-        return most <= min(
-            ledger.watts_left + coming, ledger.partition_watts_left[home] + at_home
-        )
+        return most <= min(ledger.watts_left + coming, ledger.partition_watts_left[home] + at_home)
 
     def _set_aside(self, claimant: Claimant, ask: Ask, nodes: list[int]) -> None:
         ledger, releasing = self.ledger, self.releasing

@@ -53,6 +53,13 @@ def least_attained_service(queue_gpu_s: Sequence[float]) -> Ordering:
     return order
 
 
+def least_share_of_life(snapshot: Snapshot, remaining_s: F64) -> F64:
+    """Time slicing: who has run for the smallest part of its time here goes first."""
+    jobs = snapshot.jobs
+    ran_s = jobs.attained_gpu_s / np.maximum(jobs.min_gpus, 1)
+    return np.asarray(ran_s / np.maximum(snapshot.now_s - jobs.submitted_s, 1.0), np.float64)
+
+
 def finish_time_fairness(snapshot: Snapshot, remaining_s: F64) -> F64:
     """The largest ratio of shared to isolated finish time first; unknown estimates go last.
 

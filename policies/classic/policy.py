@@ -1,6 +1,8 @@
 """The classic policy: an ordering, a placement, a preemption rule and a backfill rule, composed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from policies.layout import Shelf
 from policies.ledger import Hold, Ledger, RowPiece
 from policies.placement import PLACEMENTS, PlacementName
 from policies.plan import Explained, Move, Piece, Plan, Preempt, Start
+from policies.powerflow.ladder import Ladders
 from policies.snapshot import JobState, Snapshot
 from policies.waiting import Left, explain
 
@@ -35,6 +38,7 @@ class Rules:
     migration: bool = False
     reservations: int = 0
     default_run_s: float = 0.0
+    clock: Literal["max", "efficient"] = "max"
 
 
 class Classic:
@@ -81,8 +85,9 @@ class Classic:
             held_back = np.flatnonzero(queued & blocked)
             return explain(ledger, ledger.atlas, _left(queue, served, held_back))
 
+        clock_mhz = self._clocks(snapshot)
         starts = tuple(
-            _start(snapshot, row, hold)
+            _start(snapshot, row, hold, clock_mhz(row, hold))
             for row, hold in zip(queue.tolist(), served.holds, strict=True)
             if hold is not None
         )
@@ -121,6 +126,18 @@ class Classic:
         claims = Claims(ledger, victims, max_preemptions=rules.max_preemptions)
         return claims if claims.possible else None
 
+    def _clocks(self, snapshot: Snapshot) -> Callable[[int, Hold], int]:
+        """The clock of a started job; 0, the highest, unless the rules want the efficient one."""
+        if self.rules.clock == "max":
+            return lambda row, hold: 0
+        ladders, profile = Ladders(snapshot, "efficient"), snapshot.jobs.profile
+
+        def efficient(row: int, hold: Hold) -> int:
+            ladder = ladders.of(int(profile[row]), hold.gpu_type, hold.gpus, hold.gpus)
+            return ladder.mhz[0][0]
+
+        return efficient
+
     def _moves(self, ledger: Ledger) -> Moves | None:
         if not self.rules.migration:
             return None
@@ -146,9 +163,9 @@ def _left(queue: I64, served: Served, held_back: I64) -> Left:
     )
 
 
-def _start(snapshot: Snapshot, row: int, hold: Hold) -> Start:
+def _start(snapshot: Snapshot, row: int, hold: Hold, clock_mhz: int) -> Start:
     pieces = tuple(_piece(snapshot, piece) for piece in hold.pieces)
-    return Start(int(snapshot.jobs.id[row]), pieces)
+    return Start(int(snapshot.jobs.id[row]), pieces, clock_mhz)
 
 
 def _move(snapshot: Snapshot, row: int, piece: RowPiece) -> Move:

@@ -19,6 +19,9 @@ NAMES = (
     "las",
     "ftf",
     "fair-share",
+    "gandiva",
+    "afs",
+    "powerflow",
 )
 
 

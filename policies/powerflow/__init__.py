@@ -1,0 +1,1 @@
+"""Elastic policies: GPU counts and clocks per job, under a power budget."""

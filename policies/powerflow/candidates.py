@@ -1,0 +1,180 @@
+"""The jobs that a round of an elastic policy decides about, and what it knows of each."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policies.classic.victims import lost_s
+from policies.columns import Bool
+from policies.ledger import RowPiece
+from policies.power import held_gpus
+from policies.powerflow.ladder import Ladder, Ladders
+from policies.powerflow.room import Pool, Room
+from policies.snapshot import Blocked, JobState, NodeState, Snapshot
+
+WAITS = -1
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A queued job, or a running one; `rung` and `clock` are what the round decides for it."""
+
+    row: int
+    tenant: int
+    options: list[tuple[Pool, Ladder]]
+    """Where it could go, first listed first; a running job stays in its pool."""
+    work: float
+    """In the units of its ladder's throughput; inf when nobody knows."""
+    cost_s: float
+    """Of stopping and restarting it: work lost, and the restart."""
+    held: int = 0
+    pieces: tuple[RowPiece, ...] = ()
+    clock_mhz: int = 0
+    movable: bool = True
+    pool: Pool | None = None
+    rung: int = WAITS
+    clock: int = 0
+    rank_s: float = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self.held > 0
+
+    @property
+    def place(self) -> Pool:
+        return self.pool or self.options[0][0]
+
+    @property
+    def ladder(self) -> Ladder:
+        for pool, ladder in self.options:
+            if pool is self.pool:
+                return ladder
+        return self.options[0][1]
+
+    @property
+    def gpus(self) -> int:
+        """What it is to have; 0 when it is to wait."""
+        return 0 if self.rung == WAITS else self.ladder.counts[self.rung]
+
+    def left_s(self, rung: int, clock: int) -> float:
+        return self.work / self.ladder.throughput[rung][clock]
+
+
+class Roster:
+    """Who takes part: `movable` jobs may be resized and stopped, `tuned` ones change clocks."""
+
+    def __init__(self, snapshot: Snapshot, *, min_run_s: float) -> None:
+        self.snapshot = snapshot
+        jobs = snapshot.jobs
+        self.held = held_gpus(snapshot)
+        self.tuned: Bool = (jobs.state == JobState.RUNNING) & (self.held > 0)
+        young = snapshot.now_s - jobs.started_s < np.maximum(jobs.min_run_s, min_run_s)
+        self.movable: Bool = self.tuned & jobs.preemptible & ~young & ~self._elsewhere()
+
+    def _elsewhere(self) -> Bool:
+        """Jobs with a GPU on a node that is not ready, or outside their partition."""
+        nodes, held = self.snapshot.nodes, self.snapshot.placements
+        job = held.job_of_piece()
+        away = nodes.partition[held.node] != self.snapshot.jobs.partition[job]
+        away |= nodes.state[held.node] != NodeState.READY
+        elsewhere = np.zeros(len(self.snapshot.jobs), np.bool_)
+        elsewhere[job[away]] = True
+        return elsewhere
+
+    def candidates(self, room: Room, ladders: Ladders) -> list[Candidate]:
+        """Running jobs that stay where they are, then everybody else, shortest remaining first."""
+        jobs, tenants = self.snapshot.jobs, self.snapshot.tenants
+        waiting = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
+        waiting &= (tenants.energy_left_j > 0)[jobs.tenant]
+        chosen = np.flatnonzero(waiting | self.tuned)
+        builder = _Builder(self, room, ladders)
+        found = [builder.build(row) for row in chosen.tolist()]
+        order = np.lexsort(
+            (
+                jobs.id[chosen],
+                jobs.submitted_s[chosen],
+                np.array([one.rank_s for one in found]),
+                np.array([one.movable for one in found]),
+            )
+        )
+        return [found[at] for at in order.tolist()]
+
+
+class _Builder:
+    """Columns as lists: they are read row by row."""
+
+    def __init__(self, roster: Roster, room: Room, ladders: Ladders) -> None:
+        snapshot = roster.snapshot
+        jobs, held, nodes = snapshot.jobs, snapshot.placements, snapshot.nodes
+        self.room, self.ladders = room, ladders
+        self.tenant: list[int] = jobs.tenant.tolist()
+        self.partition: list[int] = jobs.partition.tolist()
+        self.profile: list[int] = jobs.profile.tolist()
+        self.min_gpus: list[int] = jobs.min_gpus.tolist()
+        self.max_gpus: list[int] = jobs.max_gpus.tolist()
+        self.gpu_types: list[int] = jobs.gpu_types.tolist()
+        self.work_left: list[float] = np.nan_to_num(jobs.work_left, nan=np.inf).tolist()
+        self.est_run_s: list[float] = np.nan_to_num(jobs.est_run_s, nan=np.inf).tolist()
+        self.clock_mhz: list[int] = jobs.clock_mhz.tolist()
+        self.cost_s: list[float] = lost_s(snapshot).tolist()
+        self.held: list[int] = np.where(roster.tuned, roster.held, 0).tolist()
+        self.movable: list[bool] = roster.movable.tolist()
+        self.kinds = range(len(snapshot.gpu_types))
+        self.node_kind: list[int] = nodes.gpu_type.tolist()
+        self.node_partition: list[int] = nodes.partition.tolist()
+        self.offset: list[int] = held.offset.tolist()
+        self.pieces: list[RowPiece] = list(
+            zip(
+                held.node.tolist(),
+                held.gpus.tolist(),
+                held.cpus.tolist(),
+                held.mem_mib.tolist(),
+                strict=True,
+            )
+        )
+
+    def build(self, row: int) -> Candidate:
+        held = self.held[row]
+        pieces = tuple(self.pieces[self.offset[row] : self.offset[row + 1]]) if held else ()
+        options = self._there(row, pieces[0][0]) if held else self._anywhere(row)
+        ladder = options[0][1]
+        if self.profile[row] >= 0 and self.work_left[row] < np.inf:
+            work = self.work_left[row]
+        else:
+            work = self.est_run_s[row] * ladder.throughput[0][-1]
+        one = Candidate(
+            row=row,
+            tenant=self.tenant[row],
+            options=options,
+            work=work,
+            cost_s=self.cost_s[row],
+            held=held,
+            pieces=pieces,
+            clock_mhz=self.clock_mhz[row],
+            movable=self.movable[row] if held else True,
+        )
+        one.rank_s = one.left_s(0, ladder.efficient[0])
+        if held:
+            one.pool = options[0][0]
+            # Who would take its place must gain more than stopping it costs.
+            one.rank_s -= one.cost_s
+        return one
+
+    def _there(self, row: int, node: int) -> list[tuple[Pool, Ladder]]:
+        kind, held = self.node_kind[node], self.held[row]
+        pool = self.room.pool(self.node_partition[node], kind)
+        if self.movable[row]:
+            low, high = self.min_gpus[row], max(self.max_gpus[row], self.min_gpus[row])
+        else:
+            low = high = held
+        return [(pool, self.ladders.of(self.profile[row], kind, low, high))]
+
+    def _anywhere(self, row: int) -> list[tuple[Pool, Ladder]]:
+        low, high, profile = self.min_gpus[row], self.max_gpus[row], self.profile[row]
+        options = [
+            (self.room.pool(self.partition[row], kind), self.ladders.of(profile, kind, low, high))
+            for kind in self.kinds
+            if self.gpu_types[row] >> kind & 1
+        ]
+        # No GPU type that there is: a pool of its own, without GPUs.
+        return options or [(Pool(self.partition[row], 0), self.ladders.of(-1, 0, low, high))]

@@ -1,0 +1,115 @@
+"""An elastic policy: decide what every job is to have, then change what pays to be changed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policies.columns import I64
+from policies.ledger import Ledger
+from policies.placement import PLACEMENTS, PlacementName
+from policies.plan import Plan
+from policies.powerflow.book import Book
+from policies.powerflow.candidates import Candidate, Roster
+from policies.powerflow.carry_out import CarryOut
+from policies.powerflow.greedy import Growth, footing
+from policies.powerflow.ladder import ClockName, Ladders
+from policies.powerflow.room import Room
+from policies.powerflow.switching import switched
+from policies.reach import Atlas
+from policies.snapshot import JobState, Snapshot
+from policies.waiting import Left, explain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What tells one elastic policy from another."""
+
+    growth: Growth
+    placement: PlacementName
+    clock: ClockName
+    min_run_s: float
+    preempt: bool
+    power_off: bool
+
+
+class Elastic:
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self._ladders: Ladders | None = None
+
+    @property
+    def work_conserving(self) -> bool:
+        return False
+
+    @property
+    def minds_running(self) -> bool:
+        return True
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        rules = self.rules
+        roster = Roster(snapshot, min_run_s=rules.min_run_s)
+        room = Room(snapshot, roster.movable, roster.tuned, switches=rules.power_off)
+        candidates = roster.candidates(room, self._ladders_of(snapshot))
+        footing(room, candidates)
+        rules.growth(room, candidates)
+        ledger = Ledger(
+            snapshot, PLACEMENTS[rules.placement], keeps_blocks=rules.placement == "buddy"
+        )
+        book = Book(ledger)
+        changes = CarryOut(book, candidates, preempts=rules.preempt)
+        changes.run()
+        power = switched(room, ledger) if rules.power_off else ()
+        waits, evidence = explain(ledger, Atlas(snapshot), _left(snapshot, changes))
+        return Plan(
+            starts=tuple(book.starts),
+            preempts=tuple(book.preempts),
+            moves=tuple(book.moves),
+            resizes=tuple(book.resizes),
+            clocks=tuple(book.clocks),
+            power=power,
+            waits=waits,
+            evidence=evidence,
+            objective=_mean_left_s(candidates),
+            shown=_shown(room, candidates),
+        )
+
+    def _ladders_of(self, snapshot: Snapshot) -> Ladders:
+        """Rounds mostly see the very table of the round before; its ladders are kept."""
+        known = self._ladders
+        if known is None or not known.serves(snapshot):
+            known = self._ladders = Ladders(snapshot, self.rules.clock)
+        return known
+
+
+def _left(snapshot: Snapshot, changes: CarryOut) -> Left:
+    jobs = snapshot.jobs
+    at = [i for i, one in enumerate(changes.queue) if one.row not in changes.book.acted]
+    rows = np.array([changes.queue[i].row for i in at], np.int64)
+    taking_part = np.array([one.row for one in changes.queue], np.int64)
+    others = np.setdiff1d(np.flatnonzero(jobs.state == JobState.QUEUED), taking_part)
+    nobody: I64 = np.zeros(len(others), np.int64)
+    claimed = np.isin(rows, np.array(sorted(changes.claimed), np.int64))
+    count = len(rows) + len(others)
+    return Left(
+        rows=np.concatenate([rows, others]),
+        ahead=np.concatenate([np.array(at, np.int64), nobody]).astype(np.int32),
+        claimed=np.concatenate([claimed, nobody.astype(np.bool_)]),
+        until_s=np.full(count, np.nan),
+    )
+
+
+def _mean_left_s(candidates: list[Candidate]) -> float:
+    """Mean seconds left of the jobs that are to run and whose work is known."""
+    left_s = [one.left_s(one.rung, one.clock) for one in candidates if one.rung >= 0]
+    known = [seconds for seconds in left_s if seconds < np.inf]
+    return float(np.mean(known)) if known else 0.0
+
+
+def _shown(room: Room, candidates: list[Candidate]) -> dict[str, float]:
+    shown = {
+        "jobs": float(sum(one.rung >= 0 for one in candidates)),
+        "gpus": float(sum(one.gpus for one in candidates)),
+    }
+    if np.isfinite(room.watts_left):
+        shown["watts_left"] = room.watts_left
+    return shown

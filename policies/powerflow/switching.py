@@ -1,0 +1,26 @@
+"""Nodes that nothing needs are switched off, those that something needs on."""
+
+from policies.ledger import Ledger
+from policies.plan import PowerNode
+from policies.powerflow.room import Room
+from policies.snapshot import NodeState
+
+
+def switched(room: Room, ledger: Ledger) -> tuple[PowerNode, ...]:
+    """By what the jobs are to have, and within the watts that this round leaves."""
+    nodes = ledger.snapshot.nodes
+    entries: list[PowerNode] = []
+    for pool in room.pools.values():
+        for one in pool.asleep:
+            untouched = ledger.free[one.node] == int(nodes.free_gpus[one.node])
+            if nodes.state[one.node] == NodeState.READY and untouched:
+                entries.append(PowerNode(int(nodes.id[one.node]), on=False))
+        for one in pool.woken:
+            if nodes.state[one.node] != NodeState.OFF:
+                continue
+            if not room.limited:
+                entries.append(PowerNode(int(nodes.id[one.node]), on=True))
+            elif ledger.spare_w(one.node) >= one.idle_w:
+                ledger.draw(one.node, one.idle_w)
+                entries.append(PowerNode(int(nodes.id[one.node]), on=True))
+    return tuple(sorted(entries, key=lambda entry: entry.node))
