@@ -22,6 +22,7 @@ class Truth:
         self._profile: list[int] = jobs.profile.tolist()
         self._asked: list[int] = jobs.gpus.tolist()
         self._gpu_type: list[int] = nodes.gpu_type.tolist()
+        self._gpus: list[int] = nodes.gpus.tolist()
         self._rack: list[int] = nodes.rack.tolist()
         self._switch: list[int] = nodes.switch.tolist()
         self._idle_w: list[float] = types.idle_w.tolist()
@@ -43,7 +44,7 @@ class Truth:
         else:
             rate, gpu_w = self._of_profile(profile, kind, gpus, clock_mhz)
             rate *= self._relative_speed(profile, pieces, gpus)
-        if len(pieces) > 1:
+        if len(pieces) > 1 and not self._measured_so(profile, pieces):
             rate *= 1.0 - self._slowdown(profile, pieces)
         watts = 0.0
         for node, mask, _, _ in pieces:
@@ -54,6 +55,15 @@ class Truth:
         """Work per second on the asked GPUs of one node at the highest clock."""
         profile = self._profile[row]
         return 1.0 if profile < 0 else self._of_profile(profile, gpu_type, self._asked[row], 0)[0]
+
+    def _measured_so(self, profile: int, pieces: Sequence[RowPiece]) -> bool:
+        """Profiles of more GPUs than a node has were measured over whole nodes, slowdown and all.
+
+        Unless they say themselves what spreading costs.
+        """
+        if profile < 0 or self.profiles.spread_slowdown[profile] > 0:
+            return False
+        return all(mask.bit_count() == self._gpus[node] for node, mask, _, _ in pieces)
 
     def _slowdown(self, profile: int, pieces: Sequence[RowPiece]) -> float:
         if profile >= 0 and self.profiles.spread_slowdown[profile] > 0:

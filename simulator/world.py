@@ -274,6 +274,7 @@ class World:
 
     def _switch(self, node: int, *, on: bool) -> None:
         if on:
+            self._set_node(node, NodeState.BOOTING)
             self._schedule(self.now_s + self.costs.boot_s, Event.NODE_UP, node)
         else:
             self._set_node(node, NodeState.OFF)

@@ -155,18 +155,18 @@ def test_a_clock_changes_speed_and_watts() -> None:
     assert stretches.watts.tolist() == [200 - 20 + 20, 120 - 20 + 20]
 
 
-def test_a_node_switched_off_draws_nothing_until_it_has_booted() -> None:
+def test_a_node_switched_off_draws_nothing_until_it_boots() -> None:
     off, on = Plan(power=(PowerNode(1, on=False),)), Plan(power=(PowerNode(1, on=True),))
-    policy = Scripted(Plan(starts=(start(0),)), off, Plan(), on, Plan())
+    policy = Scripted(Plan(starts=(start(0),)), off, Plan(), on, Plan(), Plan())
     setting = setting_of(jobs_of((0, 1000, 1), (100, 1, 1), (300, 1, 1)), boot_s=50)
     outcome = outcome_of(setting, policy, until_s=1000)
     assert policy.seen[2].nodes.state[1] == NodeState.OFF
     assert policy.seen[3].nodes.state[1] == NodeState.OFF
-    assert policy.seen[4].now_s == 350
-    assert policy.seen[4].nodes.state[1] == NodeState.READY
+    assert (policy.seen[4].now_s, policy.seen[4].nodes.state[1]) == (300, NodeState.BOOTING)
+    assert (policy.seen[5].now_s, policy.seen[5].nodes.state[1]) == (350, NodeState.READY)
     idle_w = 100 + 4 * 20
     spent = energy(outcome, outcome.log.table())
-    assert spent.idle_j == idle_w * 1000 + idle_w * (1000 - 250)
+    assert spent.idle_j == idle_w * 1000 + idle_w * (1000 - 200)
 
 
 def test_a_plan_that_gives_a_gpu_twice_is_refused() -> None:
