@@ -80,6 +80,8 @@ class CarryOut:
         Who is to wait is stopped. That takes a while, so clocks fall to the lowest at once; where
         not even that will do, jobs go down to their fewest GPUs, and then stop as well.
         """
+        if self.ledger.watts_left >= 0 and min(self.ledger.partition_watts_left) >= 0:
+            return
         for tier in (self._stop_waiting, self._lowest_clock, self._fewest_gpus, self._stop):
             for one in reversed(self.running):
                 if one.row not in self.book.acted:

@@ -1,6 +1,5 @@
 """Plots of measured against fitted, as SVG for the report."""
 
-import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 
 from simulator.calibration.left_out import Record
 from simulator.calibration.measurements import CapCase, CountSeries
+from simulator.report.svg import svg_of
 
 COLUMNS = 3
 PANEL_INCHES = (4.2, 2.8)
@@ -67,7 +67,7 @@ def _grid(
     for axes in grid[len(panels) :]:
         axes.remove()
     figure.tight_layout()
-    return _svg(figure)
+    return svg_of(figure)
 
 
 def _line(axes: Axes, at: list[Any], rows: Sequence[Record], name: str, colour: str) -> None:
@@ -77,10 +77,3 @@ def _line(axes: Axes, at: list[Any], rows: Sequence[Record], name: str, colour: 
     axes.plot(at, values("fitted"), color=colour, lw=0.8, label=name)
     axes.plot(at, values("measured"), "o", color=colour, ms=3)
     axes.plot(at, values("left_out"), "x", color=colour, ms=3, mew=0.7)
-
-
-def _svg(figure: Figure) -> str:
-    file = io.StringIO()
-    figure.savefig(file, format="svg", metadata={"Date": None})
-    text = file.getvalue()
-    return text[text.index("<svg") :]

@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from simulator.experiments import analysim
+from simulator.experiments import analysim, powerflow
 
 EXPERIMENTS: dict[str, Callable[[Path, argparse.Namespace], int]] = {
     "analysim": analysim.reproduce,
+    "powerflow": powerflow.reproduce,
 }

@@ -90,9 +90,7 @@ class Case:
 
 def machines() -> Machines:
     known = load_gpu_types()[GPU_TYPE]
-    kind = GpuKind(
-        name=GPU_TYPE, idle_w=known.idle_w, max_w=known.max_w, mem_mib=known.mem_mib
-    )
+    kind = GpuKind(name=GPU_TYPE, idle_w=known.idle_w, max_w=known.max_w, mem_mib=known.mem_mib)
     node = NodeKind(
         count=NODES,
         gpus=GPUS_PER_NODE,

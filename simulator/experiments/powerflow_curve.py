@@ -1,0 +1,52 @@
+"""Energy against completion time: the front of a sweep, and what baselines are beside it."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Point(NamedTuple):
+    """A run as a point of the plane."""
+
+    energy_kwh: float
+    jct_s: float
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Points that no other beats in both, by rising energy: the longer the budget, the shorter."""
+    kept: list[Point] = []
+    for point in sorted(points):
+        if not kept or point.jct_s < kept[-1].jct_s:
+            kept.append(point)
+    return kept
+
+
+def jct_at(points: Sequence[Point], energy_kwh: float) -> float:
+    """On the front, linear between its points; its end beyond it, nan before it."""
+    kept = front(points)
+    if not kept or energy_kwh < kept[0].energy_kwh:
+        return math.nan
+    energies, times = zip(*kept, strict=True)
+    return float(np.interp(energy_kwh, energies, times))
+
+
+def ratio(points: Sequence[Point], baseline: Point) -> float:
+    """How many times as long jobs take under the baseline as on the curve at its energy."""
+    return baseline.jct_s / jct_at(points, baseline.energy_kwh)
+
+
+class Spread(NamedTuple):
+    low: float
+    median: float
+    high: float
+    known: int
+    """Of so many ratios; a baseline that spends less than the whole curve has none."""
+
+
+def spread(ratios: Sequence[float]) -> Spread:
+    known = [value for value in ratios if not math.isnan(value)]
+    if not known:
+        return Spread(math.nan, math.nan, math.nan, 0)
+    return Spread(min(known), float(np.median(known)), max(known), len(known))
