@@ -68,12 +68,18 @@ class World:
     energy_left_j: list[float] | None = None
     gpu_types: tuple[str, ...] = ("A100",)
     power_budget_w: float = float("inf")
+    partition_budgets_w: list[float] | None = None
+    cluster_energy_left_j: float = float("inf")
+    energy_until_s: float = float("inf")
+    profiles: ProfileTable | None = None
     now_s: float = NOW_S
 
     def snapshot(self) -> Snapshot:
         return Snapshot(
             now_s=self.now_s,
             power_budget_w=self.power_budget_w,
+            energy_left_j=self.cluster_energy_left_j,
+            energy_until_s=self.energy_until_s,
             jobs=self._jobs(),
             placements=self._placements(),
             nodes=self._nodes(),
@@ -86,9 +92,10 @@ class World:
                 id=np.arange(len(self.partitions)) + 500,
                 name=tuple(f"part-{row}" for row in range(len(self.partitions))),
                 lends=self.partitions,
+                power_budget_w=self.partition_budgets_w or np.full(len(self.partitions), np.inf),
             ),
             tenants=self._tenants(),
-            profiles=ProfileTable.none(len(self.gpu_types)),
+            profiles=self.profiles or ProfileTable.none(len(self.gpu_types)),
             prices=Prices.unknown(),
         )
 
@@ -174,6 +181,11 @@ class World:
             victim.state = JobState.STOPPING
             if "est_run_s" in victim.columns:
                 victim.columns["est_run_s"] += preempt.lost_gpu_s / victim.gpus
+        for act in (*plan.resizes, *plan.moves):
+            job = world.jobs[act.job - 1000]
+            job.on = [(p.node - 1, p.gpus, p.cpus, p.mem_mib) for p in act.pieces]
+        for clocked in (*plan.starts, *plan.resizes, *plan.moves, *plan.clocks):
+            world.jobs[clocked.job - 1000].columns["clock_mhz"] = clocked.clock_mhz
         return world.with_starts(plan)
 
     def with_starts(self, plan: Plan) -> "World":
@@ -203,7 +215,27 @@ _DEFAULTS: dict[str, Any] = {
     "restart_cost_s": 0.0,
     "min_run_s": 0.0,
     "profile": -1,
+    "work_left": np.nan,
+    "clock_mhz": 0,
 }
+
+
+def profiles_of(
+    throughput: Any, watts: Any, *, counts: tuple[int, ...], clocks: tuple[int, ...], kinds: int = 1
+) -> ProfileTable:
+    """Profiles over (profile, count, clock), alike on every GPU type."""
+    speed, drawn = (np.asarray(values, np.float64)[:, None] for values in (throughput, watts))
+    shape = (len(speed), kinds, len(counts), len(clocks))
+    return ProfileTable.of(
+        id=np.arange(len(speed)) + 70,
+        gpu_counts=counts,
+        clocks_mhz=np.tile(clocks, (kinds, 1)),
+        throughput=np.broadcast_to(speed, shape),
+        watts_per_gpu=np.broadcast_to(drawn, shape),
+        cpus_per_gpu=[],
+        mem_mib_per_gpu=[],
+        relative_speed=np.empty((len(speed), 0, 0)),
+    )
 
 
 def queued(gpus: int = 1, **columns: Any) -> Job:
@@ -254,6 +286,37 @@ def random_world(seed: int, *, nodes: int, queue: int, run: int) -> World:
         world.jobs.append(Job(gpus, submitted_s=_submitted(rng), columns=columns))
     order = rng.permutation(len(world.jobs))
     world.jobs = [world.jobs[at] for at in order]
+    return world
+
+
+def elastic_world(seed: int, *, nodes: int, queue: int, run: int) -> World:
+    """A random world in which most jobs have profiles, many may grow, and power is short."""
+    world = random_world(seed, nodes=nodes, queue=queue, run=run)
+    rng = np.random.default_rng([seed, 1])
+    counts, clocks = (1, 2, 4, 8, 16), (400, 800, 1200, 1600)
+    share = rng.uniform(0.3, 1.0, (3, 1, 1))
+    rising = np.cumsum(rng.uniform(-0.2, 1.0, (3, len(counts), 1)), axis=1) + 1
+    throughput = rising * np.linspace(0.4, 1.0, len(clocks)) ** share
+    watts = 60 + 240 * np.linspace(0.2, 1.0, len(clocks)) ** 2 * rng.uniform(0.5, 1, (3, 5, 1))
+    world.profiles = profiles_of(
+        np.maximum(throughput, 0.1), watts, counts=counts, clocks=clocks, kinds=3
+    )
+    world.gpu_types = ("A100", "H100", "L4")
+    world.type_quotas = None
+    for job in world.jobs:
+        job.columns["profile"] = int(rng.integers(-1, 3))
+        job.columns["work_left"] = float(rng.integers(0, 20_000)) if rng.random() < 0.8 else np.nan
+        if rng.random() < 0.7:
+            job.max_gpus = job.gpus * int(rng.choice([1, 2, 4, 8]))
+        if job.on:
+            job.columns["clock_mhz"] = int(rng.choice([0, *clocks]))
+    world.power_budget_w = float(rng.integers(500, 20_000)) if rng.random() < 0.6 else np.inf
+    if rng.random() < 0.3:
+        world.partition_budgets_w = [float(w) for w in rng.integers(100, 8_000, 3)]
+        world.partition_budgets_w = world.partition_budgets_w[: len(world.partitions)]
+    if rng.random() < 0.3:
+        world.cluster_energy_left_j = float(rng.integers(0, 10**8))
+        world.energy_until_s = NOW_S + 7200
     return world
 
 

@@ -1,0 +1,105 @@
+"""Every policy on generated worlds with profiles, clocks and budgets: safe, repeatable, settled."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from policies.invariants import check_plan
+from policies.placed import Placed
+from policies.power import budget_w, drawn_w, watts_per_gpu
+from policies.registry import build, policy_names
+from policies.snapshot import JobState, Snapshot
+from tests.policies.worlds import World, elastic_world
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in policy_names()),
+    ("powerflow", {"placement": "pack", "min_run_s": 0}),
+    ("powerflow", {"power_off": False, "preempt": False}),
+    ("powerflow", {"clock": "max"}),
+    ("afs", {"clock": "efficient", "placement": "consolidate"}),
+    ("las", {"clock": "efficient"}),
+    ("fifo", {"clock": "efficient", "migration": True, "strict": False}),
+]
+worlds = st.builds(
+    elastic_world,
+    st.integers(0, 2**32 - 1),
+    nodes=st.integers(1, 8),
+    queue=st.integers(0, 12),
+    run=st.integers(0, 16),
+)
+many = settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    derandomize=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), VARIANTS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(VARIANTS)]
+)
+@many
+@given(world=worlds)
+def test_plans_are_safe_and_repeatable(name: str, parameters: dict[str, Any], world: World) -> None:
+    snapshot = world.snapshot()
+    plan = build(name, parameters).plan(snapshot)
+    assert check_plan(snapshot, plan) == []
+    again = Snapshot.from_bytes(snapshot.to_bytes())
+    assert build(name, parameters).plan(again).canonical() == plan.canonical()
+
+
+@many
+@given(world=worlds)
+def test_no_job_is_taken_past_its_peak(world: World) -> None:
+    """Of what was chosen for a job, no step back would have been faster."""
+    snapshot = world.snapshot()
+    jobs, profiles = snapshot.jobs, snapshot.profiles
+    plan = build("powerflow", {}).plan(snapshot)
+    placed = Placed.of(snapshot, plan)
+    total = placed.per_job(len(jobs))
+    for row in np.unique(placed.job).tolist():
+        gpus, profile = int(total[row]), int(jobs.profile[row])
+        least = int(jobs.min_gpus[row])
+        if profile < 0 or gpus == least:
+            continue
+        kind = int(snapshot.nodes.gpu_type[placed.node[placed.job == row][0]])
+        at = int(
+            np.argmin(np.abs(profiles.clocks_mhz[kind] - placed.clock_mhz[placed.job == row][0]))
+        )
+        speed = profiles.throughput[profile, kind, :, at]
+        now, half = np.interp([gpus, gpus // 2], profiles.gpu_counts, speed)
+        assert now > half
+
+
+@many
+@given(world=worlds)
+def test_what_is_drawn_falls_towards_a_budget_that_is_exceeded(world: World) -> None:
+    """Round after round without arrivals, but for jobs on nodes that are not the policy's."""
+    policy = build("powerflow", {"min_run_s": 0, "power_off": False})
+    for job in world.jobs:
+        job.columns["preemptible"], job.columns["min_run_s"] = True, 0.0
+    world.partition_budgets_w = None
+    for _ in range(12):
+        snapshot = world.snapshot()
+        plan = policy.plan(snapshot)
+        assert check_plan(snapshot, plan) == []
+        world = world.after(plan)
+    snapshot = world.snapshot()
+    drawn = float(drawn_w(snapshot, watts_per_gpu(snapshot)).sum())
+    fixed = _elsewhere(snapshot)
+    idle = float(drawn_w(snapshot, watts_per_gpu(snapshot) * 0 + 50.0).sum())
+    assert drawn <= max(budget_w(snapshot), idle) + 1 or fixed
+
+
+def _elsewhere(snapshot: Snapshot) -> bool:
+    """Whether a job holds GPUs of a node that is not ready or of another partition."""
+    nodes, held = snapshot.nodes, snapshot.placements
+    job = held.job_of_piece()
+    away = nodes.partition[held.node] != snapshot.jobs.partition[job]
+    return bool((away | (nodes.state[held.node] != 0)).any()) or bool(
+        (snapshot.jobs.state == JobState.STOPPING).any()
+    )
