@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.columns import I64
+from policies.layout import Shelf
 from policies.ledger import Ledger
 from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Plan
+from policies.plan import Explained, Plan
 from policies.powerflow.book import Book
 from policies.powerflow.candidates import Candidate, Roster
 from policies.powerflow.carry_out import CarryOut
@@ -15,7 +16,6 @@ from policies.powerflow.greedy import Growth, footing
 from policies.powerflow.ladder import ClockName, Ladders
 from policies.powerflow.room import Room
 from policies.powerflow.switching import switched
-from policies.reach import Atlas
 from policies.snapshot import JobState, Snapshot
 from policies.waiting import Left, explain
 
@@ -36,6 +36,7 @@ class Elastic:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._ladders: Ladders | None = None
+        self._shelf = Shelf()
 
     @property
     def work_conserving(self) -> bool:
@@ -53,13 +54,19 @@ class Elastic:
         footing(room, candidates)
         rules.growth(room, candidates)
         ledger = Ledger(
-            snapshot, PLACEMENTS[rules.placement], keeps_blocks=rules.placement == "buddy"
+            snapshot,
+            PLACEMENTS[rules.placement],
+            keeps_blocks=rules.placement == "buddy",
+            shelf=self._shelf,
         )
         book = Book(ledger)
         changes = CarryOut(book, candidates, preempts=rules.preempt)
         changes.run()
         power = switched(room, ledger) if rules.power_off else ()
-        waits, evidence = explain(ledger, Atlas(snapshot), _left(snapshot, changes))
+
+        def say_why() -> Explained:
+            return explain(ledger, ledger.atlas, _left(snapshot, changes))
+
         return Plan(
             starts=tuple(book.starts),
             preempts=tuple(book.preempts),
@@ -67,8 +74,7 @@ class Elastic:
             resizes=tuple(book.resizes),
             clocks=tuple(book.clocks),
             power=power,
-            waits=waits,
-            evidence=evidence,
+            explain=say_why,
             objective=_mean_left_s(candidates),
             shown=_shown(room, candidates),
         )

@@ -144,7 +144,8 @@ def test_lower_budgets_lower_clocks_in_place() -> None:
     jobs = [at(STEADY_JOB, (0, 0b11), clock_mhz=1000, most=2)]
     plan = planned(world([Node(gpus=2)], jobs, power_budget_w=250))
     assert [(act.job, act.clock_mhz) for act in plan.clocks] == [(1000, 500)]
-    assert plan.resizes == plan.preempts == ()
+    assert not plan.resizes
+    assert not plan.preempts
 
 
 def test_a_budget_below_the_footing_stops_the_longest() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from policies.bits import lowest_bits, members
-from policies.plan import Plan
+from policies.plan import Placing, Plan, SetClock
 from policies.snapshot import (
     ANY_GPU_TYPE,
     GpuTypeTable,
@@ -184,8 +184,9 @@ class World:
         for act in (*plan.resizes, *plan.moves):
             job = world.jobs[act.job - 1000]
             job.on = [(p.node - 1, p.gpus, p.cpus, p.mem_mib) for p in act.pieces]
-        for clocked in (*plan.starts, *plan.resizes, *plan.moves, *plan.clocks):
-            world.jobs[clocked.job - 1000].columns["clock_mhz"] = clocked.clock_mhz
+        clocked: list[Placing | SetClock] = [*plan.starts, *plan.resizes, *plan.moves, *plan.clocks]
+        for entry in clocked:
+            world.jobs[entry.job - 1000].columns["clock_mhz"] = entry.clock_mhz
         return world.with_starts(plan)
 
     def with_starts(self, plan: Plan) -> "World":
