@@ -34,8 +34,7 @@ class CarryOut:
         self._start()
         self._grow()
         self._raise_clocks()
-        if self.unplaced:
-            self._make_room(self.unplaced[0])
+        self._make_room()
 
     def _give_back(self) -> None:
         for one in self.running:
@@ -181,6 +180,8 @@ class CarryOut:
                         break
                 if self._widen(one, wider):
                     break
+                if wider == one.rung:
+                    self.unplaced.append(one)
 
     def _widen(self, one: Candidate, rung: int) -> bool:
         """Its own GPUs count as free for itself, and for nobody else in this round."""
@@ -218,11 +219,17 @@ class CarryOut:
                 if now >= 0 and self.book.set_clock(one, clock):
                     break
 
-    def _make_room(self, one: Candidate) -> None:
-        movable = [
-            other
-            for other in self.running
-            if other.movable and other.row not in self.book.acted and other.place is one.place
-        ]
-        if make_block(self.book, one, movable):
-            self.claimed.add(one.row)
+    def _make_room(self) -> None:
+        """One block a round, for the first job that can be helped to one."""
+        for one in self.unplaced[:_MOST_CLAIMS]:
+            acted = self.book.acted
+            if one.row in acted and one.running:
+                continue
+            movable = [
+                other
+                for other in self.running
+                if other.movable and other.row not in acted and other.place is one.place
+            ]
+            if make_block(self.book, one, movable):
+                self.claimed.add(one.row)
+                return

@@ -1,4 +1,4 @@
-"""Room for one block, made by moving running jobs out of it when that costs less than waiting."""
+"""Room for one block, made by moving running jobs out of it when that delays them less."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from policies.powerflow.candidates import Candidate
 
 
 class _Block(NamedTuple):
-    cost_gpu_s: float
+    cost_s: float
     node: int
     mask: int
     movers: list[Candidate]
@@ -18,24 +18,29 @@ class _Block(NamedTuple):
 def make_block(book: Book, one: Candidate, movable: Sequence[Candidate]) -> bool:
     """Clear the cheapest block for a job, although only the next round can use it; or nothing.
 
-    Jobs that move keep their GPU count and lie on one node before and after.
+    Jobs that move keep their GPU count and lie on one node before and after. A job larger than a
+    node is helped to its last whole node.
     """
-    ledger, gpus = book.ledger, one.gpus
-    ask = book.ask(one, gpus)
-    nodes = ledger.nodes_of(ask.own[one.place.kind])
-    free = sum(ledger.free[node].bit_count() for node in nodes)
-    if free < gpus:
+    ledger = book.ledger
+    nodes = ledger.nodes_of(book.ask(one, one.gpus).own[one.place.kind])
+    free = {node: ledger.free[node] for node in nodes}
+    if sum(mask.bit_count() for mask in free.values()) < one.gpus - one.held:
         return False
-    worth = gpus * _waits_s(one, movable)
-    on_node: dict[int, list[Candidate]] = {}
+    for node, mask, _, _ in one.pieces:
+        free[node] = free.get(node, 0) | mask
+    gpus = _missing(book, free, one.gpus)
+    if not gpus:
+        return False
+    worth_s = _worth_s(one, movable)
+    there: dict[int, list[Candidate]] = {}
     for other in movable:
-        if len(other.pieces) == 1:
-            on_node.setdefault(other.pieces[0][0], []).append(other)
+        if len(other.pieces) == 1 and other is not one:
+            there.setdefault(other.pieces[0][0], []).append(other)
     blocks = [
         block
-        for node in nodes
-        for block in _blocks(book, node, gpus, on_node.get(node, ()))
-        if block.cost_gpu_s < worth
+        for node in there
+        for block in _blocks(ledger.gpus[node], node, free.get(node, 0), gpus, there[node])
+        if block.cost_s < worth_s
     ]
     for block in sorted(blocks, key=lambda block: block[:3]):
         targets = _targets(book, block)
@@ -46,19 +51,33 @@ def make_block(book: Book, one: Candidate, movable: Sequence[Candidate]) -> bool
     return False
 
 
-def _waits_s(one: Candidate, others: Sequence[Candidate]) -> float:
-    """How long it would wait for the next job to end, at most as long as it runs itself."""
+def _missing(book: Book, free: dict[int, int], gpus: int) -> int:
+    """The size of the one block that is missing; 0 when more than one is."""
+    widest = max((book.ledger.gpus[node] for node in free), default=0)
+    if gpus <= widest:
+        return gpus
+    whole = sum(mask.bit_count() == book.ledger.gpus[node] == widest for node, mask in free.items())
+    return widest if (whole + 1) * widest == gpus else 0
+
+
+def _worth_s(one: Candidate, others: Sequence[Candidate]) -> float:
+    """Seconds a running job gains; a queued one its wait until the next job ends."""
+    then_s = one.left_s(one.rung, one.clock)
+    if one.running:
+        now = one.ladder.rung_of(one.held)
+        return one.left_s(now, one.clock) - then_s - one.cost_s if now >= 0 else 0.0
     ends_s = [
         other.left_s(rung, other.ladder.clock_of(rung, other.clock_mhz))
         for other in others
         if (rung := other.ladder.rung_of(other.held)) >= 0
     ]
-    return min([one.left_s(one.rung, one.clock), *ends_s])
+    return min([then_s, *ends_s])
 
 
-def _blocks(book: Book, node: int, gpus: int, there: Sequence[Candidate]) -> list[_Block]:
+def _blocks(
+    width: int, node: int, free: int, gpus: int, there: Sequence[Candidate]
+) -> list[_Block]:
     """The aligned blocks of a node that are free but for jobs that may move."""
-    ledger, width = book.ledger, book.ledger.gpus[node]
     size = 1 << (gpus - 1).bit_length()
     found = []
     for first in range(0, width - gpus + 1, size):
@@ -67,9 +86,8 @@ def _blocks(book: Book, node: int, gpus: int, there: Sequence[Candidate]) -> lis
         held = 0
         for other in movers:
             held |= other.pieces[0][1]
-        if movers and not mask & ~ledger.free[node] & ~held:
-            cost = sum(other.cost_s * other.held for other in movers)
-            found.append(_Block(cost, node, mask, movers))
+        if movers and not mask & ~free & ~held:
+            found.append(_Block(sum(other.cost_s for other in movers), node, mask, movers))
     return found
 
 

@@ -83,8 +83,33 @@ def test_a_block_is_cleared_by_moving_when_enough_gpus_are_free() -> None:
 
 
 def test_no_block_is_cleared_for_less_than_it_costs() -> None:
-    # A move loses 2 GPUs for the cost; waiting for the first job to end loses 4 for its time left.
-    assert scattered(restart_cost_s=1e9).moves == ()
+    # It runs for 1e6 steps at 4.32 a second: 231 ks, sooner than any other ends.
+    assert scattered(restart_cost_s=231e3).moves
+    assert not scattered(restart_cost_s=232e3).moves
+
+
+def test_a_block_is_cleared_for_a_job_that_grows() -> None:
+    jobs = [
+        at(STEADY_JOB, (0, 0b0011), least=2, most=4, work=1e6, checkpoint_s=NOW_S),
+        at(STEADY_JOB, (0, 0b0100), least=1, most=1, work=1e6, checkpoint_s=NOW_S),
+        at(STEADY_JOB, (1, 0b0011), least=2, most=2, work=1e6, checkpoint_s=NOW_S),
+        at(STEADY_JOB, (1, 0b0100), least=1, most=1, work=1e6, checkpoint_s=NOW_S),
+    ]
+    plan = planned(world([Node(gpus=4), Node(gpus=4)], jobs))
+    (move,) = plan.moves
+    assert (move.job, [(p.node, p.gpus) for p in move.pieces]) == (1001, [(2, 0b1000)])
+    assert not plan.resizes
+
+
+def test_a_job_of_whole_nodes_is_helped_to_its_last_one() -> None:
+    jobs = [
+        at(STEADY_JOB, (0, 0b1111), least=4, most=8, work=1e6, checkpoint_s=NOW_S),
+        at(STEADY_JOB, (1, 0b0001), least=1, most=1, work=1e6, checkpoint_s=NOW_S),
+        at(STEADY_JOB, (2, 0b0001), least=1, most=1, work=1e6, checkpoint_s=NOW_S),
+    ]
+    plan = planned(world([Node(gpus=4), Node(gpus=4), Node(gpus=4)], jobs))
+    (move,) = plan.moves
+    assert (move.job, [(p.node, p.gpus) for p in move.pieces]) == (1001, [(3, 0b0010)])
 
 
 @pytest.mark.parametrize("least", [1, 2])
