@@ -58,8 +58,7 @@ class Idle:
 
 
 def idle_stretches(outcome: Outcome) -> Idle:
-    nodes, types = outcome.setting.machines.nodes, outcome.setting.machines.gpu_types
-    idle_w = nodes.host_idle_w + nodes.gpus * types.idle_w[nodes.gpu_type]
+    nodes, idle_w = outcome.setting.machines.nodes, outcome.setting.machines.idle_w()
     on = np.flatnonzero(nodes.state != NodeState.OFF).tolist()
     on_since: dict[int, float] = dict.fromkeys(on, outcome.setting.origin_s)
     rows: list[tuple[int, float, float]] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from policies.columns import I32
+from policies.columns import F64, I32
 from policies.snapshot import GpuTypeTable, NodeTable, PartitionTable
 
 
@@ -21,6 +21,11 @@ class Machines:
     @property
     def gpus(self) -> int:
         return int(self.nodes.gpus.sum())
+
+    def idle_w(self) -> F64:
+        """What every node draws without a job, were it on."""
+        nodes = self.nodes
+        return nodes.host_idle_w + nodes.gpus * self.gpu_types.idle_w[nodes.gpu_type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import numpy as np
 from policies.columns import F64
 from policies.models.curve import Curve
 from policies.snapshot import ProfileTable, TenantTable
+from simulator.allowance import Allowance
 from simulator.costs import Costs
 from simulator.machines import Machines
 from simulator.workload import Workload
@@ -34,6 +35,7 @@ class Setting:
     seed: int = 0
     pue: float = 1.0
     power_budget_w: float = math.inf
+    allowance: Allowance | None = None
     price: Curve | None = None
     carbon: Curve | None = None
 

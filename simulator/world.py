@@ -10,6 +10,7 @@ import numpy as np
 from policies.columns import F64, I64
 from policies.plan import Piece, Plan, Start
 from policies.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
+from simulator.allowance import Allowance, Purse
 from simulator.costs import Costs
 from simulator.holdings import BrokenPlanError, Holdings, RowPieces
 from simulator.job_columns import JobColumns
@@ -61,6 +62,11 @@ class World:
         self._watts: dict[int, float] = {}
         self._joules = np.zeros(len(setting.tenants))
         self._draw_w = np.zeros(len(setting.tenants))
+        self._idle_w: list[float] = setting.machines.idle_w().tolist()
+        on = setting.machines.nodes.state != NodeState.OFF
+        self._idle_draw_w = float(setting.machines.idle_w()[on].sum())
+        self._idle_joules = 0.0
+        self._purse = Purse(setting.allowance or Allowance(), setting.origin_s)
         self._handlers: dict[int, Callable[[int], None]] = {
             Event.FINISH: self._finish,
             Event.RELEASE: self._release,
@@ -106,11 +112,14 @@ class World:
 
     def snapshot(self, prices: Prices, profiles: ProfileTable) -> Snapshot:
         setting, rows = self.setting, self.live_rows()
+        power_budget_w, energy_left_j, energy_until_s = self._budgets()
         return Snapshot(
             now_s=self.now_s,
             seed=(setting.seed * 1_000_003 + self.rounds) % 2**63,
             pue=setting.pue,
-            power_budget_w=setting.power_budget_w,
+            power_budget_w=power_budget_w,
+            energy_left_j=energy_left_j,
+            energy_until_s=energy_until_s,
             jobs=self.jobs.table(rows, self.now_s),
             placements=self.holdings.placements(rows),
             nodes=self.holdings.node_table(),
@@ -180,6 +189,17 @@ class World:
         tenant = self.setting.jobs.tenant[row]
         self._draw_w[tenant] += watts
         self._joules[tenant] -= watts * (self.now_s - self.setting.origin_s)
+
+    def _budgets(self) -> tuple[float, float, float]:
+        """Watts now, joules left, and until when those must last."""
+        setting, allowance = self.setting, self.setting.allowance
+        if allowance is None:
+            return setting.power_budget_w, math.inf, math.inf
+        power_budget_w = min(setting.power_budget_w, allowance.watts_at(self.now_s))
+        drawn_w = float(self._draw_w.sum()) + self._idle_draw_w
+        used_j = float(self._joules.sum()) + self._idle_joules
+        used_j += drawn_w * (self.now_s - setting.origin_s)
+        return power_budget_w, *self._purse.left(self.now_s, used_j * setting.pue)
 
     def _energy_left_j(self) -> F64:
         used_j = self._joules + self._draw_w * (self.now_s - self.setting.origin_s)
@@ -291,6 +311,11 @@ class World:
         self._set_node(node, NodeState.UNAVAILABLE)
 
     def _set_node(self, node: int, state: NodeState) -> None:
+        off_before = self.holdings.node_state[node] == NodeState.OFF
+        if off_before != (state == NodeState.OFF):
+            more_w = self._idle_w[node] * (1 if off_before else -1)
+            self._idle_draw_w += more_w
+            self._idle_joules -= more_w * (self.now_s - self.setting.origin_s)
         self.holdings.node_state[node] = state
         self.log.node_changes.append((self.now_s, node, int(state)))
         self.changed = True

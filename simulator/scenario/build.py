@@ -11,6 +11,7 @@ from policies.columns import F64, U64
 from policies.models.tariff import Tariff
 from policies.snapshot import ANY_GPU_TYPE, ProfileTable
 from simulator import machines as making
+from simulator.allowance import Allowance
 from simulator.costs import Costs
 from simulator.engine import Pace
 from simulator.generate import scale
@@ -19,7 +20,13 @@ from simulator.generate.model import load_model
 from simulator.machines import GpuKind, Machines, NodeKind
 from simulator.scenario.files import data_path
 from simulator.scenario.prices import curves, tariff_of
-from simulator.scenario.schema import ClusterSection, CostsSection, Failures, Scenario
+from simulator.scenario.schema import (
+    ClusterSection,
+    CostsSection,
+    EnergySection,
+    Failures,
+    Scenario,
+)
 from simulator.setting import Outage, Setting, unlimited_tenants
 from simulator.traces.alibaba import openb_nodes
 from simulator.traces.collect import Report
@@ -63,6 +70,7 @@ def build(scenario: Scenario, seed: int, beside: Path, machines: Machines | None
         seed=seed,
         pue=scenario.energy.pue,
         power_budget_w=scenario.energy.power_budget_w,
+        allowance=_allowance(scenario.energy),
         price=price,
         carbon=carbon,
     )
@@ -154,6 +162,16 @@ def _believed(scenario: Scenario, work: F64, seed: int) -> F64:
         return work
     random = np.random.default_rng([seed, 2])
     return np.asarray(work * np.exp(random.normal(0.0, estimates.sigma, len(work))))
+
+
+def _allowance(section: EnergySection) -> Allowance | None:
+    if not section.power_budget_by_hour_w and np.isinf(section.energy_budget_kwh):
+        return None
+    return Allowance(
+        by_hour_w=section.power_budget_by_hour_w,
+        period_j=section.energy_budget_kwh * 3.6e6,
+        period_s=section.energy_budget_hours * 3600,
+    )
 
 
 def _costs(section: CostsSection) -> Costs:

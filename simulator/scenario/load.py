@@ -83,6 +83,8 @@ def _wrong(scenario: Scenario) -> list[tuple[str, list[str]]]:
         wrong.append(("expected `interval_s`, or rounds on events", ["rounds", "on_events"]))
     if (energy.flat_price is not None) + bool(energy.price_csv) + bool(energy.periods) > 1:
         wrong.append(("expected one of `flat_price`, `price_csv` and `periods`", ["energy"]))
+    if len(energy.power_budget_by_hour_w) not in (0, 24):
+        wrong.append(("expected 24 budgets", ["energy", "power_budget_by_hour_w"]))
     for at, policy in enumerate(scenario.policies):
         try:
             validate(policy.name, policy.parameters)

@@ -123,10 +123,17 @@ class TariffPeriod(Section, frozen=True):
 
 
 class EnergySection(Section, frozen=True):
-    """One of `flat_price`, `price_csv` and `periods`, or no price at all."""
+    """One of `flat_price`, `price_csv` and `periods`, or no price at all.
+
+    Beside a constant power budget, one for every hour of the day (UTC), and an energy budget that
+    renews itself every `energy_budget_hours`.
+    """
 
     pue: Annotated[float, Meta(ge=1)] = 1.0
     power_budget_w: Positive = math.inf
+    power_budget_by_hour_w: Annotated[tuple[Positive, ...], Meta(max_length=24)] = ()
+    energy_budget_kwh: Positive = math.inf
+    energy_budget_hours: Positive = 24.0
     flat_price: float | None = None
     price_csv: str = ""
     periods: tuple[TariffPeriod, ...] = ()
