@@ -23,12 +23,27 @@ class Cgroup:
         return self.path / "cgroup.procs"
 
     def limit(self, cpus: Collection[int], memory_mib: int) -> None:
-        self.pin(cpus)
-        if memory_mib:
-            (self.path / "memory.max").write_text(str(memory_mib << 20))
-
-    def pin(self, cpus: Collection[int]) -> None:
+        """Holds at once for what runs in the group, and for what it starts later."""
         (self.path / "cpuset.cpus").write_text(",".join(map(str, sorted(cpus))))
+        self._bound(memory_mib << 20)
+
+    def _bound(self, limit: int) -> None:
+        """A lower limit takes cached files first, and kills nobody: what is in use stays."""
+        most = self.path / "memory.max"
+        if not limit:
+            most.write_text("max")
+            return
+        if self._in_use() > limit:
+            high = self.path / "memory.high"
+            high.write_text(str(limit))  # the kernel reclaims before this returns
+            high.write_text("max")
+        most.write_text(str(max(limit, self._in_use())))
+
+    def _in_use(self) -> int:
+        try:
+            return int((self.path / "memory.current").read_text())
+        except FileNotFoundError:
+            return 0
 
     def remove(self) -> None:
         """Kill what is left and take the group away."""

@@ -17,6 +17,7 @@ def job_environment(
     work: Path,
     progress: Path,
     checkpoints: Path,
+    cpus: Path,
     base: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """The tenant's variables over the node's, and over both what only the agent can know."""
@@ -27,6 +28,7 @@ def job_environment(
         "FAIRWATT_ATTEMPT_ID": str(attempt.attempt_id),
         "FAIRWATT_CHECKPOINT_DIR": str(checkpoints),
         "FAIRWATT_CPUS": str(attempt.cpus),
+        "FAIRWATT_CPUS_FILE": str(cpus),
         "FAIRWATT_GPUS": str(len(attempt.gpu_uuids)),
         "FAIRWATT_JOB_ID": str(attempt.job_id),
         "FAIRWATT_NODE": node,

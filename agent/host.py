@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -39,6 +40,7 @@ def look(devices: DeviceSet, *, want_containers: bool) -> Host:
         containers=_containers(notes) if want_containers else None,
         clocks=devices.clocks,
         power_caps=devices.power_caps,
+        memory_in_place=cgroups is not None or _raises_limits(notes),
         notes=tuple(note[:200] for note in notes),
     )
     return Host(features, cgroups, numa_nodes(), tuple(sorted(os.sched_getaffinity(0))))
@@ -92,6 +94,15 @@ def _cgroups(notes: list[str]) -> Cgroups | None:
     except (CgroupsError, OSError) as why:
         notes.append(f"cgroup: {why}; memory is limited per process (RLIMIT_DATA)")
         return None
+
+
+def _raises_limits(notes: list[str]) -> bool:
+    """Tried in a process of its own: lowered and not raised again, the agent's would stay low."""
+    code = (
+        "from resource import RLIMIT_DATA, setrlimit\n"
+        "for size in (1 << 30, 2 << 30): setrlimit(RLIMIT_DATA, (size, size))"
+    )
+    return _works((sys.executable, "-I", "-S", "-c", code), "raising a memory limit", notes)
 
 
 def _bubblewrap(notes: list[str]) -> bool:

@@ -1,6 +1,7 @@
 """Starting an attempt: lay out its directory, write down what to do, start the shim."""
 
 import json
+import logging
 import os
 import pwd
 import subprocess
@@ -15,6 +16,10 @@ from agent.layout import Layout
 from agent.run import Run
 from agent.sandbox import Command, Places
 from agent.wire import DesiredAttempt
+
+log = logging.getLogger("fairwatt.agent")
+
+TOOL_TIMEOUT_S = 10.0
 
 
 class UnsupportedError(Exception):
@@ -73,11 +78,14 @@ class Launcher:
             work=run.directory / "work",
             progress=run.directory / "progress.jsonl",
             checkpoints=self.layout.checkpoint(run.attempt.checkpoint_key),
+            cpus=run.directory / "cpus",
         )
         run.directory.mkdir(mode=0o711, exist_ok=True)
         places.work.mkdir(exist_ok=True)
         places.checkpoints.mkdir(exist_ok=True)
         places.progress.touch()
+        run.tell_cpus()
+        places.cpus.chmod(0o644)
         if self.user is not None:
             for path in (places.work, places.progress, places.checkpoints):
                 os.chown(path, self.user.uid, self.user.gid)
@@ -92,6 +100,7 @@ class Launcher:
             work=places.work,
             progress=places.progress,
             checkpoints=places.checkpoints,
+            cpus=places.cpus,
         )
         extras = process_environments(attempt.gang)
         names = sandbox.container_env(env) | frozenset(extras[0])
@@ -138,7 +147,7 @@ class Launcher:
                 attempt.image,
                 attempt.argv,
                 places,
-                name=f"{self.unique_name(attempt)}-{local}",
+                name=self._container(attempt, local),
                 gpu_uuids=attempt.gpu_uuids,
                 cpus=real_cpus,
                 memory_mib=attempt.memory_mib,
@@ -160,11 +169,42 @@ class Launcher:
         group.limit(real_cpus, attempt.memory_mib)
         return str(group.procs)
 
-    def repin(self, run: Run, real_cpus: frozenset[int]) -> None:
-        if self.host.cgroups is not None:
-            self.host.cgroups.existing(self.unique_name(run.attempt)).pin(real_cpus)
-        elif self.host.features.affinity:
+    def retune(self, run: Run, real_cpus: frozenset[int]) -> None:
+        """Bring a running attempt to its CPUs and memory; it is not stopped for it."""
+        attempt, tool = run.attempt, self.host.features.containers
+        run.tell_cpus()
+        if attempt.image and tool:
+            processes = attempt.gang.local_world_size if attempt.gang else 1
+            names = [self._container(attempt, local) for local in range(processes)]
+            self._run_tool(sandbox.changed(tool, names, real_cpus, attempt.memory_mib))
+        elif self.host.cgroups is None:
+            run.allow_memory()
+        else:
+            group = self.host.cgroups.existing(self.unique_name(attempt))
+            try:
+                group.limit(real_cpus, attempt.memory_mib)
+            except OSError as error:
+                log.warning("attempt %s keeps its share: %s", attempt.attempt_id, error)
+        self.pin(run, real_cpus)
+
+    def pin(self, run: Run, real_cpus: frozenset[int]) -> None:
+        """In a group too: a thread keeps to its own affinity however far the group's CPUs grow."""
+        if self.host.features.affinity:
             run.pin(real_cpus)
+
+    def _run_tool(self, argv: tuple[str, ...]) -> None:
+        try:
+            done = subprocess.run(  # noqa: S603 - the container tool, with names of our own
+                argv, capture_output=True, check=False, timeout=TOOL_TIMEOUT_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            log.warning("%s: %s", argv[:2], error)
+            return
+        if done.returncode != 0:
+            log.warning("%s: %s", argv[:2], done.stderr.decode(errors="replace").strip()[-200:])
+
+    def _container(self, attempt: DesiredAttempt, local: int) -> str:
+        return f"{self.unique_name(attempt)}-{local}"
 
     def clean_up(self, run: Run) -> None:
         if self.host.cgroups is not None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -56,6 +57,15 @@ def pin(pids: Iterable[int], cpus: frozenset[int]) -> None:
             for thread in _threads(pid):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.sched_setaffinity(thread, cpus)
+
+
+def allow_data(pids: Iterable[int], limit: int) -> None:
+    """Raise how much memory each process may have; never lower it below what it counts on."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            now, _ = resource.prlimit(pid, resource.RLIMIT_DATA)
+            if now != resource.RLIM_INFINITY and (limit > now or limit < 0):
+                resource.prlimit(pid, resource.RLIMIT_DATA, (limit, limit))
 
 
 def holding(variable: str) -> frozenset[int]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import resource
 import shutil
 import signal
 import subprocess
@@ -93,10 +94,27 @@ class Run:
         return procs.tree(self.shim.pid) if self.shim and self.shim.alive else frozenset()
 
     def pin(self, cpus: frozenset[int]) -> None:
-        """Move what runs; the shim itself stays where it is."""
-        if self.shim is not None and cpus != self.pinned:
-            procs.pin(self.pids() - {self.shim.pid}, cpus)
+        """Move what runs; the shim itself stays where it is. Asked again until all have begun."""
+        if self.shim is None or cpus == self.pinned:
+            return
+        begun = self.pids() - {self.shim.pid}
+        procs.pin(begun, cpus)
+        gang = self.attempt.gang
+        if len(begun) >= (gang.local_world_size if gang else 1):
             self.pinned = cpus
+
+    def allow_memory(self) -> None:
+        """Where each process has its own limit, raise it; a lower one waits for the next attempt.
+
+        Cached files do not count towards it, so that lowering it would free nothing.
+        """
+        if self.shim is not None:
+            limit = self.attempt.memory_mib << 20 or resource.RLIM_INFINITY
+            procs.allow_data(self.pids() - {self.shim.pid}, limit)
+
+    def tell_cpus(self) -> None:
+        """Written over, not replaced: a sandbox shows this very file."""
+        (self.directory / "cpus").write_text(f"{len(self.cpus)}\n")
 
     def complaint(self) -> str:
         with contextlib.suppress(OSError):

@@ -15,6 +15,7 @@ class Places:
     work: Path
     progress: Path
     checkpoints: Path
+    cpus: Path  # read only
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ def bubblewrapped(argv: Sequence[str], places: Places) -> Command:
         (
             *("bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"),
             *("--tmpfs", "/tmp", "--tmpfs", str(places.state), *binds),  # noqa: S108
+            *("--ro-bind", str(places.cpus), str(places.cpus)),
             *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"),
             *("--chdir", str(places.work), "--", *argv),
         ),
@@ -53,14 +55,14 @@ def contained(
 ) -> Command:
     writable = (places.work, places.progress, places.checkpoints)
     volumes = [part for path in writable for part in ("--volume", f"{path}:{path}")]
+    volumes += ["--volume", f"{places.cpus}:{places.cpus}:ro"]
     # Values come from the tool's own environment, so they do not show in the process list.
     env = [part for key in sorted(env_names) for part in ("--env", key)]
-    memory = ("--memory", f"{memory_mib}m") if memory_mib else ()
-    pinned = ("--cpuset-cpus", ",".join(map(str, sorted(cpus)))) if cpus else ()
     return Command(
         (
             *(tool.value, "run", "--rm", "--init", "--name", name, "--network", "host"),
-            *("--ipc", "host", "--workdir", str(places.work), *volumes, *env, *memory, *pinned),
+            *("--ipc", "host", "--workdir", str(places.work), *volumes, *env),
+            *_share(cpus, memory_mib),
             *_gpus(tool, gpu_uuids),
             *("--", image, *argv),
         ),
@@ -68,9 +70,22 @@ def contained(
     )
 
 
+def changed(
+    tool: ContainerTool, names: Sequence[str], cpus: Collection[int], memory_mib: int
+) -> tuple[str, ...]:
+    """What gives running containers another share."""
+    return (tool.value, "update", *_share(cpus, memory_mib), *names)
+
+
 def container_env(env: Mapping[str, str]) -> frozenset[str]:
     """The image brings its own PATH and libraries."""
     return frozenset(env) - {"PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "HOME"}
+
+
+def _share(cpus: Collection[int], memory_mib: int) -> tuple[str, ...]:
+    memory = ("--memory", f"{memory_mib}m") if memory_mib else ()
+    pinned = ("--cpuset-cpus", ",".join(map(str, sorted(cpus)))) if cpus else ()
+    return (*memory, *pinned)
 
 
 def _gpus(tool: ContainerTool, uuids: Sequence[str]) -> tuple[str, ...]:

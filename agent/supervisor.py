@@ -80,10 +80,12 @@ class Supervisor:
         self._may_start_until_s = sent_s + desired.node_lease_s
         cancels = {AttemptRef(c.attempt_id, c.fence): c for c in desired.cancels}
         for ref, run in self.runs.items():
-            if (attempt := self._wanted.get(ref)) is not None:
-                self._adjust(run, attempt)
-            else:
+            if ref not in self._wanted:
                 self._stop(run, cancels.get(ref))
+        # What gives CPUs up comes before what gets them: the service has counted them once.
+        for run in sorted(self.runs.values(), key=self._growth):
+            if (attempt := self._wanted.get(run.attempt.ref)) is not None:
+                self._adjust(run, attempt)
         self._discard(desired.discard_checkpoints)
         self.tick()
 
@@ -150,6 +152,7 @@ class Supervisor:
             self.book.note("start", run.attempt.ref, pid=run.shim.pid)
             self._occupy(run)
         run.progress.look()
+        self.launcher.pin(run, self._real(run.cpus))
         if self.lease.lapsed:
             run.stop("lease lost", 0.0, self.clock())
         run.enforce(self.clock())
@@ -208,27 +211,30 @@ class Supervisor:
             self._conclude(run, End.REFUSED)
 
     def _adjust(self, run: Run, attempt: DesiredAttempt) -> None:
-        """Clock, cap and CPUs of a running attempt change in place; nothing else can."""
+        """CPUs, memory, clock and cap of a running attempt change in place; nothing else can."""
         now = run.attempt
-        if (now.cpus, now.clock_mhz, now.power_cap_w) == (
-            attempt.cpus,
-            attempt.clock_mhz,
-            attempt.power_cap_w,
-        ):
-            return
-        if now.cpus != attempt.cpus:
-            run.cpus = self.pool.assign(now.attempt_id, attempt.cpus, self._numa(attempt))
-        run.attempt = replace(
+        changed = replace(
             now,
             cpus=attempt.cpus,
+            memory_mib=attempt.memory_mib,
             clock_mhz=attempt.clock_mhz,
             power_cap_w=attempt.power_cap_w,
         )
+        if changed == now:
+            return
+        if now.cpus != attempt.cpus:
+            run.cpus = self.pool.assign(now.attempt_id, attempt.cpus, self._numa(attempt))
+        run.attempt = changed
         held = self.book.held[now.ref]
-        self.book.hold(replace(held, attempt=run.attempt, cpus=run.cpus))
-        self._control(run.attempt)
-        self.launcher.repin(run, self._real(run.cpus))
+        self.book.hold(replace(held, attempt=changed, cpus=run.cpus))
+        self._control(changed)
+        if (now.cpus, now.memory_mib) != (changed.cpus, changed.memory_mib):
+            self.launcher.retune(run, self._real(run.cpus))
         self._respread()
+
+    def _growth(self, run: Run) -> int:
+        wanted = self._wanted.get(run.attempt.ref)
+        return wanted.cpus - run.attempt.cpus if wanted else 0
 
     def _stop(self, run: Run, cancel: Cancel | None) -> None:
         reason = cancel.reason if cancel else "withdrawn"
@@ -272,7 +278,7 @@ class Supervisor:
         for run in self.runs.values():
             if run.attempt.cpus == 0 and run.cpus != (unowned := self.pool.unowned()):
                 run.cpus = unowned
-                self.launcher.repin(run, self._real(unowned))
+                self.launcher.retune(run, self._real(unowned))
 
     def _foreign(self, uuid: str) -> frozenset[int]:
         try:

@@ -51,6 +51,7 @@ class Features:
     containers: ContainerTool | None = None
     clocks: bool = False
     power_caps: bool = False
+    memory_in_place: bool = False  # whether a running attempt can be given more memory
     notes: Annotated[tuple[Short, ...], Items(32)] = ()
 
 

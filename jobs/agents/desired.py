@@ -47,7 +47,12 @@ def wanted(seen: Look, *, now: datetime) -> Wanted:
     handed_out = _hand_out(seen, unfetched, now) if unfetched else frozenset()
     return Wanted(
         attempts=tuple(
-            replace(spelled_out(held.attempt_id, seen.node_id), clock_mhz=held.clock_mhz)
+            replace(
+                spelled_out(held.attempt_id, seen.node_id),
+                cpus=held.cpus,
+                memory_mib=held.memory_mib,
+                clock_mhz=held.clock_mhz,
+            )
             for held in running
             if held.part_state is not None or held.attempt_id in handed_out
         ),
@@ -76,7 +81,7 @@ def _hand_out(seen: Look, attempt_ids: list[int], now: datetime) -> frozenset[in
 
 @lru_cache(maxsize=4096)
 def spelled_out(attempt_id: int, node_id: int) -> DesiredAttempt:
-    """All but the clock is settled when the attempt is placed, and asked for with every sync."""
+    """All but clock, CPUs and memory is settled when the attempt is placed; every sync asks."""
     held = list(
         Allocation.objects.filter(attempt=attempt_id, node=node_id)
         .select_related("gpu", "attempt", "attempt__job")
@@ -93,8 +98,8 @@ def _desired(attempt: Attempt, held: list[Allocation], gang: Gang | None) -> Des
         job_id=job.pk,
         argv=tuple(job.argv),
         gpu_uuids=tuple(allocation.gpu.uuid for allocation in held),
-        cpus=sum(allocation.cpus for allocation in held),
-        memory_mib=sum(allocation.memory_mib for allocation in held),
+        cpus=0,
+        memory_mib=0,
         checkpoint_key=f"job-{job.pk}",
         env={**job.env, **_array_env(job)},
         image=job.image,

@@ -26,10 +26,12 @@ SELECT node.id, node.state,
        (SELECT json_object_agg(gpu.uuid, gpu.fault) FROM clusters_gpu gpu
         WHERE gpu.node_id = node.id),
        (SELECT json_agg(json_build_array(attempt.id, attempt.fence, attempt.state,
-                   attempt.reason, attempt.clock_mhz, part.state, part.progress_step,
-                   part.checkpoint_step, part.unheard_at IS NOT NULL) ORDER BY attempt.id)
-        FROM (SELECT DISTINCT attempt_id FROM jobs_allocation
-              WHERE node_id = node.id AND released_at IS NULL) held
+                   attempt.reason, attempt.clock_mhz, held.cpus, held.memory_mib, part.state,
+                   part.progress_step, part.checkpoint_step, part.unheard_at IS NOT NULL)
+                   ORDER BY attempt.id)
+        FROM (SELECT attempt_id, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib
+              FROM jobs_allocation WHERE node_id = node.id AND released_at IS NULL
+              GROUP BY attempt_id) held
         JOIN jobs_attempt attempt
           ON attempt.id = held.attempt_id AND attempt.state NOT IN ('ended', 'lost')
         LEFT JOIN jobs_part part ON part.attempt_id = attempt.id AND part.node_id = node.id),
@@ -49,6 +51,8 @@ class Held:
     state: str
     reason: str
     clock_mhz: int | None
+    cpus: int
+    memory_mib: int
     part_state: str | None
     progress_step: int | None
     checkpoint_step: int | None

@@ -99,8 +99,13 @@ class Service:
             self.stale.add(self.wanted.pop(attempt_id).ref)
 
     def adjust(self, attempt_id: int, **changes: Any) -> None:
+        self.adjust_all({attempt_id: changes})
+
+    def adjust_all(self, changes: dict[int, dict[str, Any]]) -> None:
+        """All in one answer."""
         with self.lock:
-            self.wanted[attempt_id] = replace(self.wanted[attempt_id], **changes)
+            for attempt_id, each in changes.items():
+                self.wanted[attempt_id] = replace(self.wanted[attempt_id], **each)
 
     @property
     def gpus(self) -> dict[str, GpuStatus]:

@@ -18,11 +18,17 @@ from agent.identity import StateDirTakenError
 from agent.lease import Lease
 from agent.procs import Process, start_ticks
 from agent.progress import Progress
-from agent.sandbox import Places, bubblewrapped, contained, container_env
+from agent.sandbox import Places, bubblewrapped, changed, contained, container_env
 from agent.wire import ContainerTool, Gang
 from tests.agent.process import ROOT
 
-PLACES = Places(Path("/s"), Path("/s/runs/7/work"), Path("/s/runs/7/p"), Path("/s/checkpoints/3"))
+PLACES = Places(
+    Path("/s"),
+    Path("/s/runs/7/work"),
+    Path("/s/runs/7/p"),
+    Path("/s/checkpoints/3"),
+    Path("/s/runs/7/cpus"),
+)
 
 
 def test_a_lease_counts_from_the_sending_and_ends_before_the_services(tmp_path: Path) -> None:
@@ -141,6 +147,36 @@ def test_groups_are_made_below_the_agents_own(tmp_path: Path) -> None:
     group.limit({3, 1}, 512)
     assert (base / "fairwatt-7/cpuset.cpus").read_text() == "1,3"
     assert (base / "fairwatt-7/memory.max").read_text() == str(512 << 20)
+
+
+@pytest.mark.parametrize(
+    ("asked_mib", "in_use_mib", "limit"),
+    [(800, 600, str(800 << 20)), (300, 600, str(600 << 20)), (0, 600, "max")],
+)
+def test_a_limit_below_what_is_in_use_kills_nobody(
+    tmp_path: Path, asked_mib: int, in_use_mib: int, limit: str
+) -> None:
+    fake_cgroups(tmp_path)
+    group = cgroup.delegated("0::/system.slice/agent\n", tmp_path).make("fairwatt-7")
+    group.limit({0}, 700)
+    (group.path / "memory.current").write_text(str(in_use_mib << 20))
+    group.limit({0, 1}, asked_mib)
+    assert (group.path / "cpuset.cpus").read_text() == "0,1"
+    assert (group.path / "memory.max").read_text() == limit
+
+
+def test_running_containers_are_given_another_share() -> None:
+    argv = changed(ContainerTool.PODMAN, ["fairwatt-1-0", "fairwatt-1-1"], (3, 2), 256)
+    assert " ".join(argv) == (
+        "podman update --memory 256m --cpuset-cpus 2,3 fairwatt-1-0 fairwatt-1-1"
+    )
+
+
+def test_an_attempt_gives_back_the_far_cpus_first() -> None:
+    pool = CpuPool(tuple(range(8)), {0: frozenset({0, 1, 2, 3}), 1: frozenset({4, 5, 6, 7})})
+    assert pool.assign(1, 6, {1}) == {4, 5, 6, 7, 0, 1}
+    assert pool.assign(1, 4, {1}) == {4, 5, 6, 7}
+    assert pool.assign(2, 4, {0}) == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize(

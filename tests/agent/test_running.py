@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -252,6 +253,56 @@ def test_cpus_clock_and_cap_change_in_place_and_are_taken_back(
     ended(service, 16)
     until(lambda: service.gpus[uuid].clock_mhz is None, "the clock given back")
     assert service.gpus[uuid].attempt_id is None
+
+
+def test_cpus_go_from_one_attempt_to_another_without_a_restart(
+    agent: AgentProcess, service: Service
+) -> None:
+    """The one that gets is listed first; it may only have them once the other gave them up."""
+    service.want(attempt(attempt_id=30, cpus=2))
+    service.want(attempt(attempt_id=31, cpus=6, gpu_uuids=(gpu_uuid(1),), memory_mib=300))
+    running(service, 30)
+    running(service, 31)
+    pids = agent.job_pids(30) | agent.job_pids(31)
+    assert (_told(agent, 30), _told(agent, 31)) == (2, 6)
+
+    service.adjust_all({30: {"cpus": 6}, 31: {"cpus": 2, "memory_mib": 500}})
+    until(lambda: (_told(agent, 30), _told(agent, 31)) == (6, 2), "the CPUs handed over")
+    holds = [json.loads(str(e["attempt"])) | e for e in agent.journal() if e["event"] == "hold"]
+    last = {hold["attempt_id"]: set(hold["cpus"]) for hold in holds}
+    assert last[30].isdisjoint(last[31])
+    assert agent.job_pids(30) | agent.job_pids(31) == pids
+    (pid,) = agent.job_pids(31)
+    limit = (500 if service.registers[0].inventory.features.memory_in_place else 300) << 20
+    until(lambda: resource.prlimit(pid, resource.RLIMIT_DATA)[0] == limit, "more memory")
+
+    service.adjust_all({31: {"cpus": 2, "memory_mib": 100}})
+    until(lambda: _memory_asked(agent, 31) == 100, "the lower limit noted")
+    assert resource.prlimit(pid, resource.RLIMIT_DATA)[0] == limit
+
+
+def test_cpus_changed_while_an_attempt_starts_reach_it(
+    agent: AgentProcess, service: Service
+) -> None:
+    service.want(attempt(attempt_id=32, cpus=1))
+    service.adjust_all({32: {"cpus": 2}})
+    running(service, 32)
+    until(lambda: agent.run_dir(32) and agent.job_pids(32), "a process")
+    (pid,) = agent.job_pids(32)
+    present = len(os.sched_getaffinity(0))
+    until(lambda: {len(c) for c in _affinities(pid)} == {min(2, present)}, "the later CPUs")
+
+
+def _told(agent: AgentProcess, attempt_id: int) -> int:
+    directory = agent.run_dir(attempt_id)
+    assert directory is not None
+    return int((directory / "cpus").read_text() or 0)
+
+
+def _memory_asked(agent: AgentProcess, attempt_id: int) -> int:
+    holds = [json.loads(str(e["attempt"])) for e in agent.journal() if e["event"] == "hold"]
+    found = [hold["memory_mib"] for hold in holds if hold["attempt_id"] == attempt_id]
+    return int(found[-1])
 
 
 def _affinities(pid: int) -> set[frozenset[int]]:
