@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I32, I64, Bool
+from policies.columns import F64, I32, I64, U64, Bool
 from policies.placed import Placed, rows_of
-from policies.plan import Plan
+from policies.plan import Placing, Plan, Retune
 from policies.power import (
     budget_w,
     drawn_w,
@@ -41,13 +41,16 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> list[Violation]:
     changing = rows_of(snapshot.jobs.id, [act.job for act in (*plan.moves, *plan.resizes)])
     held = Placed.held(snapshot)
     leaving = held.only(np.isin(held.job, changing))
+    tuned = Placed.by(snapshot, plan.retunes)
+    untuned = held.only(np.isin(held.job, tuned.job))
     return [
         *_check_entries(snapshot, plan),
         *_check_running(snapshot, plan),
         *_check_gangs(snapshot, placed),
         *_check_where(snapshot, placed),
         *_check_gpus(snapshot, plan, placed),
-        *_check_cpus_and_memory(snapshot, placed, leaving),
+        *_check_retunes(snapshot, tuned, untuned),
+        *_check_cpus_and_memory(snapshot, placed.beside(tuned), leaving.beside(untuned)),
         *_check_quotas(snapshot, placed, leaving),
         *_check_power(snapshot, plan, placed, leaving),
         *_check_switching(snapshot, plan, placed),
@@ -56,12 +59,13 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> list[Violation]:
 
 def _check_names(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     """Ids must be known before anything else can be looked at."""
-    acts = (*plan.starts, *plan.preempts, *plan.moves, *plan.resizes, *plan.clocks)
+    acts = (*plan.starts, *plan.preempts, *plan.moves, *plan.resizes, *plan.clocks, *plan.retunes)
     job_ids = [*(act.job for act in acts), *plan.waits.job.tolist()]
     job_ids += [act.for_job for act in plan.preempts]
     for at in np.flatnonzero(rows_of(snapshot.jobs.id, job_ids) < 0).tolist():
         yield Violation("unknown_job", f"job {job_ids[at]} is not in the snapshot")
-    placing = (*plan.starts, *plan.moves, *plan.resizes)
+    placing: tuple[Placing | Retune, ...]
+    placing = (*plan.starts, *plan.moves, *plan.resizes, *plan.retunes)
     node_ids = [piece.node for act in placing for piece in act.pieces]
     node_ids += [act.node for act in plan.power]
     for at in np.flatnonzero(rows_of(snapshot.nodes.id, node_ids) < 0).tolist():
@@ -96,7 +100,7 @@ def _check_entries(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
 
 def _check_running(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     jobs = snapshot.jobs
-    acts = (*plan.preempts, *plan.moves, *plan.resizes, *plan.clocks)
+    acts = (*plan.preempts, *plan.moves, *plan.resizes, *plan.clocks, *plan.retunes)
     acted = np.bincount(rows_of(jobs.id, (act.job for act in acts)), minlength=len(jobs))
     yield from _each(jobs.id, acted > 1, "two_entries", "job {} has several entries")
     yield from _each(
@@ -196,6 +200,20 @@ def _check_gpus(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Viol
     yield from _each(nodes.id, taken, "gpu_not_free", "a GPU of node {} is given but not free")
     if (placed.gpus == 0).any():
         yield Violation("no_gpus", "a piece has no GPUs")
+
+
+def _check_retunes(snapshot: Snapshot, tuned: Placed, held: Placed) -> Iterator[Violation]:
+    """In place means on the very GPUs that the job holds."""
+    nodes = len(snapshot.nodes)
+
+    def named(pieces: Placed) -> U64:
+        where = pieces.job * nodes + pieces.node
+        order = np.argsort(where, kind="stable")
+        return np.stack([where[order].astype(np.uint64), pieces.gpus[order]])
+
+    if not np.array_equal(named(tuned), named(held)):
+        ids = ", ".join(map(str, np.unique(snapshot.jobs.id[tuned.job]).tolist()[:10]))
+        yield Violation("not_in_place", f"of jobs {ids}, one is retuned on GPUs it does not hold")
 
 
 def _check_cpus_and_memory(

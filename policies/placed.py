@@ -1,12 +1,12 @@
 """The pieces of a plan as columns of row numbers, for checks over all of them at once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from policies.columns import I64, U64
-from policies.plan import Piece, Placing, Plan
+from policies.plan import Piece, Placing, Plan, Retune
 from policies.snapshot import Snapshot
 
 
@@ -23,7 +23,7 @@ def rows_of(ids: I64, wanted: Iterable[int]) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One row per piece of every Start, Move and Resize."""
+    """One row per piece."""
 
     job: I64
     node: I64
@@ -34,7 +34,11 @@ class Placed:
 
     @classmethod
     def of(cls, snapshot: Snapshot, plan: Plan) -> "Placed":
-        acts: list[Placing] = [*plan.starts, *plan.moves, *plan.resizes]
+        """What Starts, Moves and Resizes give."""
+        return cls.by(snapshot, [*plan.starts, *plan.moves, *plan.resizes])
+
+    @classmethod
+    def by(cls, snapshot: Snapshot, acts: Sequence[Placing | Retune]) -> "Placed":
         pieces: list[Piece] = [piece for act in acts for piece in act.pieces]
         per_act = np.fromiter((len(act.pieces) for act in acts), np.int64, len(acts))
         return cls(
@@ -71,6 +75,11 @@ class Placed:
             self.mem_mib[where],
             self.clock_mhz[where],
         )
+
+    def beside(self, other: "Placed") -> "Placed":
+        """The pieces of both."""
+        names = ("job", "node", "gpus", "cpus", "mem_mib")
+        return Placed(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
     def counts(self) -> I64:
         return np.bitwise_count(self.gpus).astype(np.int64)

@@ -1,7 +1,7 @@
 """What a policy answers: an entry for every queued job, and changes to running ones.
 
 Entries name jobs and nodes by database id. A queued job has exactly one Start or Wait; a running
-job has at most one Preempt, Move, Resize or SetClock, and keeps what it has without one.
+job has at most one Preempt, Move, Resize, SetClock or Retune, and keeps what it has without one.
 """
 
 # ruff: noqa: RUF009  # column() is dataclasses.field() in other words
@@ -63,6 +63,12 @@ class SetClock(Entry, frozen=True):
     clock_mhz: int
 
 
+class Retune(Entry, frozen=True):
+    """Other CPUs and memory for a running job, at once and in place: its GPUs stay as they are."""
+
+    pieces: tuple[Piece, ...]
+
+
 class PowerNode(msgspec.Struct, frozen=True):
     node: int
     on: bool
@@ -112,6 +118,7 @@ class Plan:
     resizes: tuple[Resize, ...] = ()
     clocks: tuple[SetClock, ...] = ()
     power: tuple[PowerNode, ...] = ()
+    retunes: tuple[Retune, ...] = ()
     waits: WaitTable = field(default_factory=WaitTable.none)
     evidence: tuple[Evidence, ...] = ()
     objective: float = 0.0
@@ -164,8 +171,14 @@ class Plan:
         return found[0] if found else None
 
     def canonical(self) -> bytes:
-        """Bytes equal exactly when the plans are equal."""
+        """Bytes equal exactly when the plans are equal.
+
+        Retunes stand there only if there are any: plans stored before they existed keep their
+        digests.
+        """
         acts = [getattr(self, name) for name in _ACTS]
+        if not self.retunes:
+            acts.pop()
         rest = msgspec.json.encode(
             [acts, self.evidence, repr(self.objective), sorted(self.shown.items())]
         )
@@ -186,7 +199,10 @@ class Plan:
             columns.pop("rest").tobytes(), type=_Rest
         )
         return cls(
-            **dict(zip(_ACTS, acts, strict=True)),
+            **{
+                name: decoder.decode(written)
+                for (name, decoder), written in zip(_ACTS.items(), acts, strict=False)
+            },
             waits=WaitTable.of(**columns),
             evidence=evidence,
             objective=float(objective),
@@ -220,25 +236,22 @@ class Plan:
 
 
 # How `canonical` writes everything but the waits.
-_Rest = tuple[
-    tuple[
-        tuple[Start, ...],
-        tuple[Preempt, ...],
-        tuple[Move, ...],
-        tuple[Resize, ...],
-        tuple[SetClock, ...],
-        tuple[PowerNode, ...],
-    ],
-    tuple[Evidence, ...],
-    str,
-    tuple[tuple[str, float], ...],
-]
-_ACTS = ("starts", "preempts", "moves", "resizes", "clocks", "power")
+_Rest = tuple[tuple[msgspec.Raw, ...], tuple[Evidence, ...], str, tuple[tuple[str, float], ...]]
+_ACTS: dict[str, msgspec.json.Decoder[Any]] = {
+    "starts": msgspec.json.Decoder(tuple[Start, ...]),
+    "preempts": msgspec.json.Decoder(tuple[Preempt, ...]),
+    "moves": msgspec.json.Decoder(tuple[Move, ...]),
+    "resizes": msgspec.json.Decoder(tuple[Resize, ...]),
+    "clocks": msgspec.json.Decoder(tuple[SetClock, ...]),
+    "power": msgspec.json.Decoder(tuple[PowerNode, ...]),
+    "retunes": msgspec.json.Decoder(tuple[Retune, ...]),
+}
 
 
 def _by_subject(plan: Plan) -> dict[str, str]:
     said: dict[str, str] = {}
-    for entry in (*plan.starts, *plan.preempts, *plan.moves, *plan.resizes, *plan.clocks):
+    acts = (*plan.starts, *plan.preempts, *plan.moves, *plan.resizes, *plan.clocks, *plan.retunes)
+    for entry in acts:
         said[f"job {entry.job}"] = _words(entry)
     for switched in plan.power:
         said[f"node {switched.node}"] = "on" if switched.on else "off"
@@ -257,8 +270,9 @@ def _words(entry: Entry) -> str:
         return f"{verb} for job {entry.for_job}, losing {entry.lost_gpu_s:g} GPU-s"
     if isinstance(entry, SetClock):
         return f"{verb} {entry.clock_mhz} MHz"
-    assert isinstance(entry, Placing)  # noqa: S101  # there is no other entry
-    clock = f" at {entry.clock_mhz} MHz" if entry.clock_mhz else ""
+    assert isinstance(entry, Placing | Retune)  # noqa: S101  # there is no other entry
+    mhz = entry.clock_mhz if isinstance(entry, Placing) else 0
+    clock = f" at {mhz} MHz" if mhz else ""
     where = ", ".join(
         f"node {p.node} GPUs {p.gpus:#b} {p.cpus} CPUs {p.mem_mib} MiB" for p in entry.pieces
     )

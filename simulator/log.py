@@ -24,6 +24,8 @@ class End(IntEnum):
     """A preempted job has written its checkpoint and given up its GPUs."""
     OPEN = 7
     """The run was over before the job was."""
+    RETUNED = 8
+    """It went on with other CPUs and memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -134,6 +134,8 @@ class World:
         """What was free in the snapshot is taken first; what is given up is free afterwards."""
         self.changed = False
         self.rounds += 1
+        for retune in plan.retunes:
+            self._retune(retune.job, _pieces(retune.pieces))
         for act in plan.starts:
             self._start(act.job, _pieces(act.pieces), act.clock_mhz)
         for move in plan.moves:
@@ -290,6 +292,15 @@ class World:
         pieces = self.holdings.of_job[row]
         idle_s = max(float(self.jobs.resumes_s[row]) - self.now_s, 0.0)
         self._interrupt(row, End.CLOCKED, saves=True)
+        self._run(row, pieces, clock_mhz, idle_s)
+
+    def _retune(self, row: int, pieces: RowPieces) -> None:
+        """Nothing is lost: only the speed changes."""
+        if self.jobs.state[row] != JobState.RUNNING:
+            raise BrokenPlanError(f"job {row} is retuned but is not running")
+        idle_s = max(float(self.jobs.resumes_s[row]) - self.now_s, 0.0)
+        clock_mhz = int(self.jobs.clock_mhz[row])
+        self._interrupt(row, End.RETUNED, saves=True)
         self._run(row, pieces, clock_mhz, idle_s)
 
     def _switch(self, node: int, *, on: bool) -> None:

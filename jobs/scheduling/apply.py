@@ -17,8 +17,10 @@ from jobs.attempts import attempts_end, live_attempts
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt
 from jobs.scheduling.predict import predict
+from jobs.scheduling.retune import retune
 from jobs.scheduling.room import lock_room
-from policies.plan import Piece, Plan, Preempt, SetClock, Start
+from jobs.scheduling.shares import shares
+from policies.plan import Plan, Preempt, SetClock, Start
 
 Entry = TypeVar("Entry")
 
@@ -74,6 +76,7 @@ class Applied:
     """Job ids by what became of the plan's entry."""
 
     started: list[int] = field(default_factory=list)
+    retuned: list[int] = field(default_factory=list)
     preempted: list[int] = field(default_factory=list)
     stale: list[int] = field(default_factory=list)
 
@@ -84,7 +87,7 @@ class Unappliable(Exception):
 
 def refuse_unappliable(plan: Plan) -> None:
     if plan.moves or plan.resizes or plan.power:
-        raise Unappliable("live rounds start, preempt and set clocks; they do not move or resize")
+        raise Unappliable("live rounds start, preempt, retune and set clocks; they do not move")
 
 
 def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> Applied:
@@ -92,6 +95,9 @@ def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> 
     for clocks in _chunks(plan.clocks):
         changed = _set_clocks(clocks)
         applied.stale += _missing((entry.job for entry in clocks), changed)
+    # What starts may need the CPUs that others give up.
+    applied.retuned = retune(plan.retunes, cluster_id=cluster_id)
+    applied.stale += _missing((entry.job for entry in plan.retunes), applied.retuned)
     for preempts in _chunks(plan.preempts):
         with transaction.atomic():
             stopped = _preempt(preempts, now)
@@ -168,7 +174,7 @@ def _hold(
         (tenant_of[entry.job], attempt_of[entry.job], piece.node, index, cpus, memory_mib)
         for entry in starts
         for piece in entry.pieces
-        for index, cpus, memory_mib in _shares(piece)
+        for index, cpus, memory_mib in shares(piece)
     ]
     columns = list(zip(*holds, strict=True)) or [()] * 6
     names = ("tenants", "attempts", "nodes", "indexes", "cpus", "memory")
@@ -186,17 +192,6 @@ def _hold(
         if torn:
             cursor.execute(_WITHDRAW, {"attempts": torn})
     return whole
-
-
-def _shares(piece: Piece) -> Iterator[tuple[int, int, int]]:
-    """(GPU index, CPUs, MiB) per GPU of a piece; what does not divide goes to the first ones."""
-    indexes = [index for index in range(64) if piece.gpus >> index & 1]
-    for rank, index in enumerate(indexes):
-        yield index, _part(piece.cpus, len(indexes), rank), _part(piece.mem_mib, len(indexes), rank)
-
-
-def _part(total: int, parts: int, rank: int) -> int:
-    return total // parts + (rank < total % parts)
 
 
 def _preempt(preempts: Sequence[Preempt], now: datetime) -> list[int]:

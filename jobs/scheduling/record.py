@@ -125,6 +125,8 @@ def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row
     for preempt in plan.preempts:
         facts = {"for_job": preempt.for_job, "lost_gpu_s": preempt.lost_gpu_s}
         yield _acted(preempt.job, "preempt", stale, facts)
+    for retune in plan.retunes:
+        yield _acted(retune.job, "retune", stale, {"pieces": retune.pieces})
     for clock in plan.clocks:
         yield _acted(clock.job, "set_clock", stale, {"clock_mhz": clock.clock_mhz})
     for wait in waits:
