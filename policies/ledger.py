@@ -198,6 +198,12 @@ class Ledger:
             return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
         return None
 
+    def would_place(self, ask: Ask, types: tuple[int, ...]) -> bool:
+        """Whether `try_place` would find room, apart from watts."""
+        if ask.epoch != self.epoch:
+            ask.unfit, ask.epoch = 0, self.epoch
+        return any(ask.own[kind] and self.strategy(self, ask, ask.own[kind]) for kind in types)
+
     def fits(self, node: int, ask: Ask, gpus: int) -> bool:
         """Room for `gpus` GPUs of `ask` on `node` apart from the GPUs themselves."""
         return (

@@ -10,6 +10,9 @@ from msgspec import Meta
 
 from policies.placement import PlacementName
 from policies.powerflow.ladder import ClockName
+from policies.synergy.packing import PackingName
+
+SynergyOrdering = Literal["fifo", "srtf", "las", "ftf"]
 
 
 class ParameterError(ValueError):
@@ -169,6 +172,35 @@ class AfsParameters(ElasticParameters, frozen=True):
             "job's profile."
         ),
     ] = "max"
+
+
+class SynergyParameters(Finite, frozen=True):
+    ordering: Annotated[
+        SynergyOrdering,
+        Meta(
+            description="Who gets GPUs first. fifo: first come. srtf: shortest remaining time. "
+            "las: least attained service, in queues. ftf: who suffers most from sharing."
+        ),
+    ] = "fifo"
+    packing: Annotated[
+        PackingName,
+        Meta(
+            description="How CPUs and memory are given. proportional: by GPUs. greedy: what each "
+            "job wants, or it waits. tune: what it wants, else its proportional share, taking back "
+            "what others have beyond theirs. opt: towards the best total speed."
+        ),
+    ] = "tune"
+    preempt: Annotated[
+        bool,
+        Meta(description="Whether running jobs are stopped that the order has no room for."),
+    ] = True
+    min_run_s: Annotated[
+        float,
+        Meta(ge=0, le=7 * 86400, description="Seconds a started job is safe from preemption."),
+    ] = 300.0
+    max_preemptions: Annotated[
+        int, Meta(ge=0, le=100_000, description="Most jobs that one round may stop.")
+    ] = 256
 
 
 class BackfillParameters(Parameters, frozen=True):

@@ -20,6 +20,8 @@ from policies.parameters import (
     PriorityParameters,
     QueueParameters,
     SliceParameters,
+    SynergyOrdering,
+    SynergyParameters,
     convert,
 )
 from policies.policy import Policy
@@ -27,6 +29,8 @@ from policies.powerflow.afs import future_share
 from policies.powerflow.greedy import marginal
 from policies.powerflow.policy import Elastic
 from policies.powerflow.policy import Rules as ElasticRules
+from policies.synergy.policy import Rules as SynergyRules
+from policies.synergy.policy import Synergy
 
 
 class Row(NamedTuple, Generic[P]):
@@ -70,6 +74,19 @@ def _afs(p: AfsParameters) -> Policy:
 
 def _conservative(p: ConservativeParameters) -> Policy:
     return Classic(Rules(ordering=orderings.fifo, **msgspec.structs.asdict(p)))
+
+
+_SYNERGY_ORDERINGS: dict[SynergyOrdering, orderings.Ordering] = {
+    "fifo": orderings.fifo,
+    "srtf": orderings.shortest_remaining,
+    "las": orderings.least_attained_service(LasParameters().queue_gpu_s),
+    "ftf": orderings.finish_time_fairness,
+}
+
+
+def _synergy(p: SynergyParameters) -> Policy:
+    rules = {**msgspec.structs.asdict(p), "ordering": _SYNERGY_ORDERINGS[p.ordering]}
+    return Synergy(SynergyRules(**rules))
 
 
 POLICIES: dict[str, Row[Any]] = {
@@ -138,6 +155,11 @@ POLICIES: dict[str, Row[Any]] = {
         "the power budget.",
         PowerFlowParameters,
         _powerflow,
+    ),
+    "synergy": Row(
+        "Any of four orderings, with CPUs and memory by sensitivity instead of by GPUs.",
+        SynergyParameters,
+        _synergy,
     ),
 }
 

@@ -1,0 +1,1 @@
+"""Synergy: CPUs and memory by sensitivity, GPUs by any ordering."""

@@ -1,0 +1,215 @@
+"""How the runnable jobs get CPUs and memory with their GPUs: proportional, GREEDY, TUNE and OPT."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from policies.bits import lowest_bits
+from policies.ledger import Ask, Hold, Indexes, Ledger, RowPiece, Strategy
+from policies.placement import pack
+from policies.reach import Shape
+from policies.snapshot import Span
+from policies.synergy.appetite import Appetite, Share
+from policies.synergy.book import Book, Seat
+from policies.synergy.optimum import best_shares
+
+PackingName = Literal["proportional", "greedy", "tune", "opt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A queued job; `shape` says where it may go, without CPUs and memory."""
+
+    row: int
+    gpus: int
+    tenant: int
+    shape: Shape
+    appetite: Appetite
+
+
+def first_fit(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
+    """The first node that fits, whatever else is on it; else as many as it takes, in order."""
+    nodes = sorted(ledger.nodes_of(indexes))
+    rooms = [ledger.room(node, ask) for node in nodes]
+    for node, room in zip(nodes, rooms, strict=True):
+        if room >= ask.gpus:
+            return [_piece(ledger, ask, node, ask.gpus)]
+    if ask.span is not Span.ANY:
+        return pack(ledger, ask, indexes)
+    pieces, missing = [], ask.gpus
+    for node, room in zip(nodes, rooms, strict=True):
+        if room and missing:
+            pieces.append(_piece(ledger, ask, node, min(room, missing)))
+            missing -= min(room, missing)
+    return None if missing else pieces
+
+
+class Packing:
+    """Places newcomers in a book; what differs between packings is which shares they try."""
+
+    takes_back: ClassVar[bool] = False
+    fills: ClassVar[bool] = True
+    """Whether jobs behind the runnable set may use what it leaves idle."""
+
+    def __init__(
+        self, book: Book, residents: Sequence[Seat], newcomers: Sequence[Newcomer]
+    ) -> None:
+        self.book = book
+        self.ledger = book.ledger
+        self.bound: float | None = None
+        self._asks: dict[tuple[Shape, Share], Ask] = {}
+        self._reaching: dict[tuple[Shape, Share], Ask] = {}
+
+    def shares(self, job: Newcomer) -> tuple[Share, ...]:
+        """The shares to try, in order."""
+        raise NotImplementedError
+
+    def target(self, seat: Seat) -> Share:
+        """What a resident should have, if its nodes have it to give."""
+        raise NotImplementedError
+
+    def place(self, job: Newcomer) -> Seat | None:
+        types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
+        if not types:
+            return None
+        for share in self.shares(job):
+            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types)
+            if hold is not None:
+                return self._seat(job, hold)
+        return self._by_taking_back(job, types) if self.takes_back else None
+
+    def borrow(self, job: Newcomer) -> Seat | None:
+        types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
+        for share in self.shares(job):
+            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types, borrow=True)
+            if hold is not None:
+                return self._seat(job, hold)
+        return None
+
+    def ask(self, job: Newcomer, share: Share) -> Ask:
+        """An ask remembers which nodes were too short for it, so each share keeps its own."""
+        return self._ask(self._asks, job, share)
+
+    def _ask(self, asks: dict[tuple[Shape, Share], Ask], job: Newcomer, share: Share) -> Ask:
+        found = asks.get((job.shape, share))
+        if found is None:
+            shape = job.shape._replace(cpus_per_gpu=share.cpus, mem_mib_per_gpu=share.mem_mib)
+            found = self.ledger.ask(shape, like_job=job.row)
+            asks[job.shape, share] = found
+        return found
+
+    def _seat(self, job: Newcomer, hold: Hold) -> Seat:
+        seat = Seat(job.row, job.gpus, job.appetite, list(hold.pieces))
+        self.book.take(seat)
+        return seat
+
+    def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Seat | None:
+        """Servers by their free GPUs, among those whose residents could give up enough."""
+        book, ledger, share = self.book, self.ledger, job.appetite.modest
+        ask = self._ask(self._reaching, job, share)
+        free = ledger.cpus, ledger.mem_mib
+        ledger.cpus, ledger.mem_mib = book.cpus_within_reach, book.mem_within_reach
+        ask.unfit = 0
+        pieces = next(
+            (
+                found
+                for kind in types
+                if ask.own[kind] and (found := ledger.strategy(ledger, ask, ask.own[kind]))
+            ),
+            None,
+        )
+        ledger.cpus, ledger.mem_mib = free
+        if pieces is None:
+            return None
+        if not book.take_back({piece[0]: Share(piece[2], piece[3]) for piece in pieces}):
+            return None
+        kind = ledger.gpu_type[pieces[0][0]]
+        watts = ledger.watts_for(ask, kind, pieces) if ask.watts else 0.0
+        if watts > ledger.watts_left:
+            return None
+        ledger.take(pieces)
+        ledger.charge(job.tenant, kind, job.gpus, watts)
+        return self._seat(job, Hold(ledger, job.tenant, kind, job.gpus, pieces, watts))
+
+    def settle(self, seats: list[Seat]) -> None:
+        """Bring everybody as near to their target as what is left allows; the first come first."""
+        book = self.book
+        for seat in seats:
+            target, had = self.target(seat), seat.share
+            if had == target:
+                continue
+            if book.fits(seat, target):
+                book.change(seat, target)
+                continue
+            best = next((p for p in seat.appetite.points if book.fits(seat, p.share)), None)
+            if best is not None and best.speed > seat.appetite.speed(had):
+                book.change(seat, best.share)
+
+
+class Proportional(Packing):
+    """The baseline: every job gets its GPUs' part of CPUs and memory."""
+
+    def shares(self, job: Newcomer) -> tuple[Share, ...]:
+        return (job.appetite.proportional,)
+
+    def target(self, seat: Seat) -> Share:
+        return seat.appetite.proportional
+
+
+class Greedy(Packing):
+    """First fit of the demand; a job that does not fit is skipped, and GPUs may stay idle."""
+
+    fills = False
+
+    def shares(self, job: Newcomer) -> tuple[Share, ...]:
+        return (job.appetite.demand,)
+
+    def target(self, seat: Seat) -> Share:
+        return seat.appetite.demand
+
+
+class Tune(Packing):
+    """The demand, else the proportional share, else what others have beyond theirs."""
+
+    takes_back = True
+
+    def shares(self, job: Newcomer) -> tuple[Share, ...]:
+        demand, modest = job.appetite.demand, job.appetite.modest
+        return (demand,) if demand == modest else (demand, modest)
+
+    def target(self, seat: Seat) -> Share:
+        return seat.appetite.demand
+
+
+class Opt(Tune):
+    """TUNE towards the shares of a linear program over the whole cluster instead of the demands."""
+
+    def __init__(
+        self, book: Book, residents: Sequence[Seat], newcomers: Sequence[Newcomer]
+    ) -> None:
+        super().__init__(book, residents, newcomers)
+        held = [(seat.row, seat.gpus, seat.appetite, seat.share) for seat in residents]
+        held += [(job.row, job.gpus, job.appetite, job.appetite.modest) for job in newcomers]
+        pieces = [piece for seat in residents for piece in seat.pieces]
+        cpus = sum(self.ledger.cpus) + sum(piece[2] for piece in pieces)
+        mem_mib = sum(self.ledger.mem_mib) + sum(piece[3] for piece in pieces)
+        self._targets, self.bound = best_shares(held, cpus, mem_mib)
+
+    def shares(self, job: Newcomer) -> tuple[Share, ...]:
+        wanted, modest = self._targets.get(job.row, job.appetite.demand), job.appetite.modest
+        return (wanted,) if wanted == modest else (wanted, modest)
+
+    def target(self, seat: Seat) -> Share:
+        return self._targets.get(seat.row, seat.appetite.modest)
+
+
+PACKINGS: dict[PackingName, tuple[type[Packing], Strategy]] = {
+    "proportional": (Proportional, pack),
+    "greedy": (Greedy, first_fit),
+    "tune": (Tune, pack),
+    "opt": (Opt, pack),
+}
+
+
+def _piece(ledger: Ledger, ask: Ask, node: int, gpus: int) -> RowPiece:
+    return (node, lowest_bits(ledger.free[node], gpus), ask.cpus * gpus, ask.mem_mib * gpus)

@@ -1,0 +1,220 @@
+"""Synergy (OSDI 2022): the ordering decides who gets GPUs, sensitivity who gets CPUs and memory.
+
+A round chooses who runs by GPUs alone, lets residents keep their GPUs, packs the newcomers, and
+then brings everybody's CPUs and memory as near to what they want as the nodes allow.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from policies.classic.claimant import Claimant
+from policies.classic.claims import Claims
+from policies.classic.orderings import Ordering, ranked
+from policies.classic.victims import Victims, lost_s
+from policies.columns import F64, I64, Bool
+from policies.ledger import Ledger, RowPiece
+from policies.plan import Piece, Plan, Preempt, Retune, Start
+from policies.reach import Atlas
+from policies.snapshot import Blocked, JobState, Snapshot
+from policies.synergy.appetite import Share
+from policies.synergy.book import Book, Seat
+from policies.synergy.packing import PACKINGS, Packing, PackingName
+from policies.synergy.roster import Roster
+from policies.synergy.runnable import Chooser
+from policies.synergy.table import Appetites
+from policies.waiting import Left, explain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    ordering: Ordering
+    packing: PackingName
+    preempt: bool
+    min_run_s: float
+    max_preemptions: int
+
+
+class Synergy:
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        # Kept from round to round only to spare work: no plan depends on what lies here.
+        self._appetites: Appetites | None = None
+
+    @property
+    def work_conserving(self) -> bool:
+        return False
+
+    @property
+    def minds_running(self) -> bool:
+        return True
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        if self._appetites is None or not self._appetites.serves(snapshot):
+            self._appetites = Appetites(snapshot)
+        return _Round(self.rules, snapshot, self._appetites).plan()
+
+
+@dataclass(slots=True)
+class _Packed:
+    """A packing in progress; `had` is what residents held when the round began."""
+
+    packing: Packing
+    residents: list[Seat]
+    had: dict[int, list[RowPiece]]
+    started: dict[int, Seat] = field(default_factory=dict)
+    claimed: set[int] = field(default_factory=set)
+
+
+class _Round:
+    def __init__(self, rules: Rules, snapshot: Snapshot, appetites: Appetites) -> None:
+        jobs = snapshot.jobs
+        self.rules = rules
+        self.snapshot = snapshot
+        self.atlas = Atlas(snapshot)
+        self.roster = Roster(snapshot, appetites)
+        self.running: Bool = jobs.state == JobState.RUNNING
+        self.remaining_s: F64 = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
+        self.key: F64 = rules.ordering(snapshot, self.remaining_s)
+        funded = (snapshot.tenants.energy_left_j > 0)[jobs.tenant]
+        candidate = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO) & funded
+        self.order: I64 = ranked(snapshot, self.key, np.flatnonzero(self.running | candidate))
+        self.rank = {row: at for at, row in enumerate(self.order.tolist())}
+
+    def plan(self) -> Plan:
+        victims = self._victims()
+        ledger = Ledger(self.snapshot, PACKINGS[self.rules.packing][1])
+        who = Chooser(ledger, self.atlas, self.roster.shape).choose(
+            self.order, self.running, self.running & ~victims.stoppable
+        )
+        largest_first = sorted(who.chosen, key=lambda row: (-self.roster.gpus[row], self.rank[row]))
+        packed = self._pack(ledger, largest_first)
+        if len(packed.started) < len(who.chosen) and largest_first != who.chosen:
+            # Something did not fit after all: then at least nobody goes before who ranks higher.
+            packed = self._pack(Ledger(self.snapshot, ledger.strategy), who.chosen)
+        claims = self._claim(packed, victims, who.chosen, who.outside)
+        if packed.packing.fills:
+            self._fill(packed, who.behind)
+        everybody = [*packed.residents, *packed.started.values()]
+        packed.packing.settle(
+            sorted(everybody, key=lambda seat: (-seat.gpus, self.rank.get(seat.row, -1)))
+        )
+        return self._answer(packed, claims, everybody)
+
+    def _victims(self) -> Victims:
+        """Who may be stopped at all: with leases, whoever the order no longer has room for."""
+        rules, snapshot = self.rules, self.snapshot
+        once_stopped = rules.ordering(snapshot, self.remaining_s + lost_s(snapshot))
+        return Victims(
+            snapshot,
+            np.minimum(self.key, once_stopped),
+            min_run_s=rules.min_run_s,
+            by_rank=rules.preempt,
+        )
+
+    def _pack(self, ledger: Ledger, rows: list[int]) -> _Packed:
+        book, residents = Book(ledger), self.roster.residents()
+        for seat in residents:
+            book.sit(seat)
+        newcomers = [self.roster.newcomer(row) for row in rows]
+        packing = PACKINGS[self.rules.packing][0](book, residents, newcomers)
+        packed = _Packed(packing, residents, {seat.row: seat.pieces for seat in residents})
+        for job in newcomers:
+            placed = packing.place(job)
+            if placed is not None:
+                packed.started[job.row] = placed
+        return packed
+
+    def _claim(
+        self, packed: _Packed, victims: Victims, chosen: list[int], outside: list[int]
+    ) -> Claims:
+        """Stop work outside the set for those in it that found no GPUs; they start once it has."""
+        ledger, jobs = packed.packing.ledger, self.snapshot.jobs
+        allowed = np.zeros(len(jobs), np.bool_)
+        allowed[outside] = True
+        victims.stoppable &= allowed
+        claims = Claims(ledger, victims, max_preemptions=self.rules.max_preemptions)
+        if not claims.possible:
+            return claims
+        for row in chosen:
+            if row in packed.started:
+                continue
+            job = self.roster.newcomer(row)
+            # CPUs and memory can be had from others; only a stated request must be there as it is.
+            ask = packed.packing.ask(job, Share(job.shape.cpus_per_gpu, job.shape.mem_mib_per_gpu))
+            types = ledger.types_within_quota(job.tenant, ask)
+            if not types or ledger.would_place(ask, types):
+                continue
+            who = Claimant(row, float(self.key[row]), job.tenant, job.shape.partition)
+            if claims.claim(who, ask, types):
+                packed.claimed.add(row)
+        return claims
+
+    def _fill(self, packed: _Packed, behind: list[int]) -> None:
+        """What the set leaves idle goes to the next in order, at home first, then by borrowing."""
+        packing, ledger = packed.packing, packed.packing.ledger
+        closed: set[object] = set()
+        for borrowing in (False, True):
+            for row in behind:
+                if row in packed.started or not any(ledger.free):
+                    continue
+                job = self.roster.newcomer(row)
+                kind = (borrowing, job.shape, id(job.appetite), job.tenant)
+                if kind in closed or (borrowing and not job.shape.borrows):
+                    continue
+                seat = packing.borrow(job) if borrowing else packing.place(job)
+                if seat is None:
+                    closed.add(kind)
+                else:
+                    packed.started[row] = seat
+
+    def _answer(self, packed: _Packed, claims: Claims, everybody: list[Seat]) -> Plan:
+        ids = self.snapshot.jobs.id
+        stopped = {victim.row for victim, _ in claims.preempted}
+        waits, evidence = explain(packed.packing.ledger, self.atlas, self._left(packed))
+        speed = sum(
+            seat.appetite.speed(seat.share) for seat in everybody if seat.row not in stopped
+        )
+        shown = {"total_speed": speed, "lost_gpu_s": sum(v.cost for v, _ in claims.preempted)}
+        if packed.packing.bound is not None:
+            shown["bound"] = packed.packing.bound
+        return Plan(
+            starts=tuple(
+                Start(int(ids[row]), self._pieces(seat.pieces))
+                for row, seat in sorted(packed.started.items(), key=lambda item: self.rank[item[0]])
+            ),
+            preempts=tuple(
+                Preempt(int(ids[victim.row]), int(ids[row]), victim.cost)
+                for victim, row in claims.preempted
+            ),
+            retunes=tuple(
+                Retune(int(ids[seat.row]), self._pieces(seat.pieces))
+                for seat in packed.residents
+                if seat.pieces != packed.had[seat.row] and seat.row not in stopped
+            ),
+            waits=waits,
+            evidence=evidence,
+            objective=speed,
+            shown=shown,
+        )
+
+    def _left(self, packed: _Packed) -> Left:
+        jobs = self.snapshot.jobs
+        queue = self.order[~self.running[self.order]]
+        waiting = np.array([row not in packed.started for row in queue.tolist()], np.bool_)
+        ahead = np.flatnonzero(waiting)
+        rows = queue[waiting]
+        queued = jobs.state == JobState.QUEUED
+        queued[queue] = False
+        others = np.flatnonzero(queued)
+        claimed = np.array([row in packed.claimed for row in rows.tolist()], np.bool_)
+        return Left(
+            rows=np.concatenate([rows, others]),
+            ahead=np.concatenate([ahead, np.zeros(len(others), np.int64)]).astype(np.int32),
+            claimed=np.concatenate([claimed, np.zeros(len(others), np.bool_)]),
+            until_s=np.full(len(rows) + len(others), np.nan),
+        )
+
+    def _pieces(self, pieces: list[RowPiece]) -> tuple[Piece, ...]:
+        ids = self.snapshot.nodes.id
+        return tuple(Piece(int(ids[node]), *rest) for node, *rest in pieces)
