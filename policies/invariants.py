@@ -185,7 +185,8 @@ def _check_gpus(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Viol
     named = np.bincount(placed.node, placed.counts(), minlength=len(nodes))
     distinct = np.bitwise_count(placed.union_per_node(len(nodes)))
     yield from _each(nodes.id, named > distinct, "gpu_twice", "a GPU of node {} is given twice")
-    # A resized job may keep its own GPUs; a moved one must leave for free ones.
+    # A resized job may keep its own GPUs; a moved one must leave for free ones, or for those that
+    # others leave which move in the same round.
     held = Placed.held(snapshot)
     resized = rows_of(snapshot.jobs.id, (act.job for act in plan.resizes))
     own = held.only(np.isin(held.job, resized))
@@ -196,6 +197,13 @@ def _check_gpus(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Viol
     if len(own_pair):
         at = np.searchsorted(own_pair, pair).clip(max=len(own_pair) - 1)
         available = available | np.where(own_pair[at] == pair, own.gpus[order][at], np.uint64(0))
+    moved = rows_of(snapshot.jobs.id, (act.job for act in plan.moves))
+    if len(moved):
+        leaving = held.only(np.isin(held.job, moved))
+        left = leaving.union_per_node(len(nodes))[placed.node]
+        for job, node, gpus in zip(leaving.job, leaving.node, leaving.gpus, strict=True):
+            left[(placed.job == job) & (placed.node == node)] &= ~gpus
+        available = available | np.where(np.isin(placed.job, moved), left, np.uint64(0))
     taken = _mask(len(nodes), placed.node[(placed.gpus & ~available) != 0])
     yield from _each(nodes.id, taken, "gpu_not_free", "a GPU of node {} is given but not free")
     if (placed.gpus == 0).any():

@@ -201,6 +201,13 @@ class SynergyParameters(Finite, frozen=True):
     max_preemptions: Annotated[
         int, Meta(ge=0, le=100_000, description="Most jobs that one round may stop.")
     ] = 256
+    migration: Annotated[
+        bool,
+        Meta(
+            description="Whether two running jobs change places when one runs faster by it and the "
+            "other no slower."
+        ),
+    ] = False
 
 
 class BackfillParameters(Parameters, frozen=True):

@@ -3,6 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
 
 from policies.columns import F64
 from policies.invariants import check_plan
@@ -26,7 +29,11 @@ Progress = Callable[[float, int], None]
 class Pace:
     """When rounds are held: every `interval_s`, or on every event, or both.
 
-    A run in which nothing runs and nothing can happen ends after `patience_s`.
+    A run in which nothing runs and nothing can happen ends after `patience_s`. Of the rounds since
+    which nothing but time has moved, `unchanged` holds all, those while jobs are queued, or none,
+    for orders that time alone does not change. With `follow_up` work that stops at once is followed
+    by another round at once, as a completion nudges a live one. A run that is about the
+    `first_jobs` ends when all of them have finished.
     """
 
     interval_s: float = math.inf
@@ -35,6 +42,9 @@ class Pace:
     patience_s: float = 14 * 86_400.0
     sample_s: float = 300.0
     check_plans: bool = False
+    unchanged: Literal["all", "queued", "none"] = "all"
+    follow_up: bool = False
+    first_jobs: int | None = None
 
     def __post_init__(self) -> None:
         if math.isinf(self.interval_s) and not self.on_events:
@@ -64,11 +74,12 @@ class Engine:
         self._sampler = Sampler(setting, pace.sample_s)
         self._next_tick = 0
         self._rounds_at_once = 0
+        self._just_planned = False
         self._last_change_s = setting.origin_s
 
     def run(self, on_progress: Progress | None = None) -> Outcome:
         world, jobs = self.world, len(self.setting.jobs)
-        while world.finished < jobs:
+        while world.finished < jobs and not self._seen_enough():
             event_s = world.next_event_s()
             round_s = self._round_s()
             if min(event_s, round_s) > self._ends_s(event_s):
@@ -78,6 +89,7 @@ class Engine:
             else:
                 world.advance(event_s)
                 self._rounds_at_once = 0
+                self._just_planned = False
             if on_progress and not world.rounds % 64:
                 on_progress(world.now_s, world.finished)
         if world.finished < jobs and self.pace.until_s < math.inf:
@@ -98,11 +110,21 @@ class Engine:
         world, pace, policy = self.world, self.pace, self.policy
         if not world.queued and not (policy.minds_running and world.running):
             return math.inf
-        if pace.on_events and world.changed:
+        if world.changed and (pace.on_events or (pace.follow_up and self._just_planned)):
             return world.now_s
+        if not world.changed and not (
+            pace.unchanged == "all" or (pace.unchanged == "queued" and world.queued)
+        ):
+            return math.inf
         if math.isinf(pace.interval_s):
             return math.inf
         return self._tick_s(max(self._next_tick, self._tick_at(world.now_s)))
+
+    def _seen_enough(self) -> bool:
+        first = self.pace.first_jobs
+        if first is None or self.world.finished < first:
+            return False
+        return not np.isnan(self.world.finished_s[:first]).any()
 
     def _tick_at(self, now_s: float) -> int:
         return math.ceil((now_s - self.setting.origin_s) / self.pace.interval_s)
@@ -129,6 +151,7 @@ class Engine:
         if self.pace.check_plans and (broken := check_plan(snapshot, plan)):
             raise BrokenPlanError("; ".join(violation.message for violation in broken))
         world.apply(plan)
+        self._just_planned = True
         if world.changed or world.running:
             self._last_change_s = at_s
         self._sampler.take(at_s, world)

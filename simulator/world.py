@@ -138,10 +138,14 @@ class World:
             self._retune(retune.job, _pieces(retune.pieces))
         for act in plan.starts:
             self._start(act.job, _pieces(act.pieces), act.clock_mhz)
+        # All leave before any arrives: they may change places.
         for move in plan.moves:
-            self._move(move.job, _pieces(move.pieces), move.clock_mhz, End.MOVED)
+            self._lift(move.job, End.MOVED)
+        for move in plan.moves:
+            self._set_down(move.job, _pieces(move.pieces), move.clock_mhz)
         for resize in plan.resizes:
-            self._move(resize.job, _pieces(resize.pieces), resize.clock_mhz, End.RESIZED)
+            self._lift(resize.job, End.RESIZED)
+            self._set_down(resize.job, _pieces(resize.pieces), resize.clock_mhz)
         for clock in plan.clocks:
             self._set_clock(clock.job, clock.clock_mhz)
         for preempt in plan.preempts:
@@ -278,15 +282,16 @@ class World:
         self.queued += 1
         self.changed = True
 
-    def _move(self, row: int, pieces: RowPieces, clock_mhz: int, end: End) -> None:
+    def _lift(self, row: int, end: End) -> None:
         if self.jobs.state[row] != JobState.RUNNING:
             raise BrokenPlanError(f"job {row} is moved but is not running")
-        saves = self.costs.saves_on_stop
-        self._interrupt(row, end, saves=saves)
+        self._interrupt(row, end, saves=self.costs.saves_on_stop)
         self.jobs.started_s[row] = self.now_s
         self.changed = True
-        pause_s = self.costs.restart_s + (self.costs.checkpoint_s if saves else 0.0)
-        self._run(row, pieces, clock_mhz, pause_s)
+
+    def _set_down(self, row: int, pieces: RowPieces, clock_mhz: int) -> None:
+        saving_s = self.costs.checkpoint_s if self.costs.saves_on_stop else 0.0
+        self._run(row, pieces, clock_mhz, self.costs.restart_s + saving_s)
 
     def _set_clock(self, row: int, clock_mhz: int) -> None:
         pieces = self.holdings.of_job[row]

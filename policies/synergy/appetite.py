@@ -5,7 +5,7 @@ reaches; a speed of 0 or nan is a point that cannot be.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -45,14 +45,15 @@ class Appetite:
     modest: Share
     demand: Share
     points: tuple[Point, ...]
+    _speeds: dict[Share, float] = field(default_factory=dict)
 
     def speed(self, share: Share) -> float:
-        """Of a share that reaches at least one point; others are not known to be slower than 1."""
-        found = (point.speed for point in self.points if point.share.within(share))
-        return next(found, 1.0)
-
-    def has(self, share: Share) -> bool:
-        return share == self.proportional or any(point.share == share for point in self.points)
+        """Of a share that reaches no point it is not known; such a job is counted as standing."""
+        found = self._speeds.get(share)
+        if found is None:
+            reached = (point.speed for point in self.points if point.share.within(share))
+            found = self._speeds[share] = next(reached, 0.0)
+        return found
 
 
 def hard(request: Share) -> Appetite:

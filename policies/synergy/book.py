@@ -14,12 +14,18 @@ class Seat:
     gpus: int
     appetite: Appetite
     pieces: list[RowPiece]
+    share: Share
+    """Per GPU; a job that another policy placed may have an uneven one, here rounded down."""
 
-    @property
-    def share(self) -> Share:
-        """Per GPU; a job that another policy placed may have an uneven one, here rounded down."""
-        cpus = sum(piece[2] for piece in self.pieces) // self.gpus
-        return Share(cpus, sum(piece[3] for piece in self.pieces) // self.gpus)
+    @classmethod
+    def of(cls, row: int, appetite: Appetite, pieces: list[RowPiece]) -> "Seat":
+        _, mask, cpus, mem_mib = pieces[0]
+        gpus = mask.bit_count()
+        for piece in pieces[1:]:
+            gpus += piece[1].bit_count()
+            cpus += piece[2]
+            mem_mib += piece[3]
+        return cls(row, gpus, appetite, pieces, Share(cpus // gpus, mem_mib // gpus))
 
     def at(self, share: Share) -> list[RowPiece]:
         """Over nodes, CPUs and memory in proportion to the GPUs."""
@@ -34,17 +40,19 @@ class Book:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.on_node: dict[int, list[Seat]] = {}
+        self.on_node: list[list[Seat]] = [[] for _ in ledger.free]
         self.cpus_within_reach = ledger.cpus.copy()
         self.mem_within_reach = ledger.mem_mib.copy()
 
     def sit(self, seat: Seat) -> None:
         """Take up a job whose pieces the ledger has already given."""
         for node, mask, cpus, mem_mib in seat.pieces:
-            self.on_node.setdefault(node, []).append(seat)
-            gpus = mask.bit_count()
-            self.cpus_within_reach[node] += max(cpus - seat.appetite.modest.cpus * gpus, 0)
-            self.mem_within_reach[node] += max(mem_mib - seat.appetite.modest.mem_mib * gpus, 0)
+            self.on_node[node].append(seat)
+            gpus, modest = mask.bit_count(), seat.appetite.modest
+            if cpus > modest.cpus * gpus:
+                self.cpus_within_reach[node] += cpus - modest.cpus * gpus
+            if mem_mib > modest.mem_mib * gpus:
+                self.mem_within_reach[node] += mem_mib - modest.mem_mib * gpus
 
     def take(self, seat: Seat) -> None:
         """Take up a job that is placed anew, after the ledger has given its pieces."""
@@ -64,19 +72,31 @@ class Book:
 
     def change(self, seat: Seat, share: Share) -> None:
         """In reach stays what it was, as long as the share is not below the modest one."""
-        ledger, modest, after = self.ledger, seat.appetite.modest, seat.at(share)
-        for (node, mask, had_cpus, had_mem), (_, _, cpus, mem) in zip(
-            seat.pieces, after, strict=True
-        ):
-            ledger.cpus[node] += had_cpus - cpus
-            ledger.mem_mib[node] += had_mem - mem
-            least_cpus, least_mem = (
-                modest.cpus * mask.bit_count(),
-                modest.mem_mib * mask.bit_count(),
-            )
-            self.cpus_within_reach[node] += min(had_cpus, least_cpus) - min(cpus, least_cpus)
-            self.mem_within_reach[node] += min(had_mem, least_mem) - min(mem, least_mem)
-        seat.pieces = after
+        self._count(seat, -1)
+        seat.pieces, seat.share = seat.at(share), share
+        self._count(seat, 1)
+
+    def swap(self, seat: Seat, share: Share, other: Seat) -> None:
+        """Each goes to the other's GPUs: the first to a new share, the second with its own."""
+        ((home, mask, _, _),), ((there, its_mask, cpus, mem_mib),) = seat.pieces, other.pieces
+        for leaving in (seat, other):
+            self._count(leaving, -1)
+            self.on_node[leaving.pieces[0][0]].remove(leaving)
+        seat.pieces = [(there, its_mask, share.cpus * seat.gpus, share.mem_mib * seat.gpus)]
+        seat.share = share
+        other.pieces = [(home, mask, cpus, mem_mib)]
+        for arriving in (seat, other):
+            self._count(arriving, 1)
+            self.on_node[arriving.pieces[0][0]].append(arriving)
+
+    def _count(self, seat: Seat, sign: int) -> None:
+        ledger, modest = self.ledger, seat.appetite.modest
+        for node, mask, cpus, mem_mib in seat.pieces:
+            ledger.cpus[node] -= sign * cpus
+            ledger.mem_mib[node] -= sign * mem_mib
+            gpus = mask.bit_count()
+            self.cpus_within_reach[node] -= sign * min(cpus, modest.cpus * gpus)
+            self.mem_within_reach[node] -= sign * min(mem_mib, modest.mem_mib * gpus)
         # A node that was too short for some ask may have enough now.
         ledger.epoch += 1
 
@@ -84,7 +104,7 @@ class Book:
         """Lower residents, the largest first, until every node has what is needed, or nobody."""
         lowered: list[tuple[Seat, Share]] = []
         for node, need in needed.items():
-            for seat in sorted(self.on_node.get(node, ()), key=_givers_first):
+            for seat in sorted(self.on_node[node], key=_givers_first):
                 if not self._short(node, need):
                     break
                 modest, had = seat.appetite.modest, seat.share

@@ -1,8 +1,8 @@
 """How the runnable jobs get CPUs and memory with their GPUs: proportional, GREEDY, TUNE and OPT."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from policies.bits import lowest_bits
 from policies.ledger import Ask, Hold, Indexes, Ledger, RowPiece, Strategy
@@ -99,7 +99,7 @@ class Packing:
         return found
 
     def _seat(self, job: Newcomer, hold: Hold) -> Seat:
-        seat = Seat(job.row, job.gpus, job.appetite, list(hold.pieces))
+        seat = Seat.of(job.row, job.appetite, list(hold.pieces))
         self.book.take(seat)
         return seat
 
@@ -131,13 +131,11 @@ class Packing:
         ledger.charge(job.tenant, kind, job.gpus, watts)
         return self._seat(job, Hold(ledger, job.tenant, kind, job.gpus, pieces, watts))
 
-    def settle(self, seats: list[Seat]) -> None:
-        """Bring everybody as near to their target as what is left allows; the first come first."""
+    def settle(self, seats: Iterable[Seat], rank: Callable[[Seat], Any]) -> None:
+        """Bring everybody as near to their target as what is left allows, in order of rank."""
         book = self.book
-        for seat in seats:
+        for seat in sorted((s for s in seats if s.share != self.target(s)), key=rank):
             target, had = self.target(seat), seat.share
-            if had == target:
-                continue
             if book.fits(seat, target):
                 book.change(seat, target)
                 continue

@@ -10,20 +10,25 @@ import numpy as np
 
 from policies.classic.claimant import Claimant
 from policies.classic.claims import Claims
+from policies.classic.cover import Victim
 from policies.classic.orderings import Ordering, ranked
 from policies.classic.victims import Victims, lost_s
 from policies.columns import F64, I64, Bool
 from policies.ledger import Ledger, RowPiece
-from policies.plan import Piece, Plan, Preempt, Retune, Start
+from policies.plan import Move, Piece, Plan, Preempt, Retune, Start
 from policies.reach import Atlas
 from policies.snapshot import Blocked, JobState, Snapshot
 from policies.synergy.appetite import Share
 from policies.synergy.book import Book, Seat
+from policies.synergy.exchange import exchange
 from policies.synergy.packing import PACKINGS, Packing, PackingName
 from policies.synergy.roster import Roster
-from policies.synergy.runnable import Chooser
+from policies.synergy.runnable import Chooser, Runnable
 from policies.synergy.table import Appetites
 from policies.waiting import Left, explain
+
+Stopped = list[tuple[Victim, int]]
+"""Who is stopped, and the row of the job it is stopped for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +38,14 @@ class Rules:
     preempt: bool
     min_run_s: float
     max_preemptions: int
+    migration: bool
 
 
 class Synergy:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._appetites: Appetites | None = None
+        self._known: tuple[Appetites, Atlas] | None = None
 
     @property
     def work_conserving(self) -> bool:
@@ -50,9 +56,9 @@ class Synergy:
         return True
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        if self._appetites is None or not self._appetites.serves(snapshot):
-            self._appetites = Appetites(snapshot)
-        return _Round(self.rules, snapshot, self._appetites).plan()
+        if self._known is None or not self._known[0].serves(snapshot):
+            self._known = Appetites(snapshot), Atlas(snapshot)
+        return _Round(self.rules, snapshot, *self._known).plan()
 
 
 @dataclass(slots=True)
@@ -67,11 +73,13 @@ class _Packed:
 
 
 class _Round:
-    def __init__(self, rules: Rules, snapshot: Snapshot, appetites: Appetites) -> None:
+    def __init__(
+        self, rules: Rules, snapshot: Snapshot, appetites: Appetites, atlas: Atlas
+    ) -> None:
         jobs = snapshot.jobs
         self.rules = rules
         self.snapshot = snapshot
-        self.atlas = Atlas(snapshot)
+        self.atlas = atlas
         self.roster = Roster(snapshot, appetites)
         self.running: Bool = jobs.state == JobState.RUNNING
         self.remaining_s: F64 = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
@@ -79,30 +87,40 @@ class _Round:
         funded = (snapshot.tenants.energy_left_j > 0)[jobs.tenant]
         candidate = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO) & funded
         self.order: I64 = ranked(snapshot, self.key, np.flatnonzero(self.running | candidate))
-        self.rank = {row: at for at, row in enumerate(self.order.tolist())}
+        self.rank: I64 = np.empty(len(jobs), np.int64)
+        self.rank[self.order] = np.arange(len(self.order))
 
     def plan(self) -> Plan:
-        victims = self._victims()
         ledger = Ledger(self.snapshot, PACKINGS[self.rules.packing][1])
         who = Chooser(ledger, self.atlas, self.roster.shape).choose(
-            self.order, self.running, self.running & ~victims.stoppable
+            self.order, self.running, self.running & ~self._stoppable()
         )
         largest_first = sorted(who.chosen, key=lambda row: (-self.roster.gpus[row], self.rank[row]))
         packed = self._pack(ledger, largest_first)
         if len(packed.started) < len(who.chosen) and largest_first != who.chosen:
             # Something did not fit after all: then at least nobody goes before who ranks higher.
             packed = self._pack(Ledger(self.snapshot, ledger.strategy), who.chosen)
-        claims = self._claim(packed, victims, who.chosen, who.outside)
+        claims = self._claim(packed, who)
         if packed.packing.fills:
             self._fill(packed, who.behind)
         everybody = [*packed.residents, *packed.started.values()]
-        packed.packing.settle(
-            sorted(everybody, key=lambda seat: (-seat.gpus, self.rank.get(seat.row, -1)))
-        )
+        packed.packing.settle(everybody, lambda seat: (-seat.gpus, self.rank[seat.row]))
+        if self.rules.migration:
+            movable = self._stoppable()
+            movable[[victim.row for victim, _ in claims]] = False
+            packing = packed.packing
+            exchange(packing.book, packed.residents, movable, packing.target)
         return self._answer(packed, claims, everybody)
 
+    def _stoppable(self) -> Bool:
+        """With leases, whoever the order has no room for; else those who only borrow."""
+        rules, snapshot, jobs = self.rules, self.snapshot, self.snapshot.jobs
+        if not rules.preempt:
+            return self._victims().stoppable
+        young: Bool = snapshot.now_s - jobs.started_s < np.maximum(jobs.min_run_s, rules.min_run_s)
+        return self.running & jobs.preemptible & ~young
+
     def _victims(self) -> Victims:
-        """Who may be stopped at all: with leases, whoever the order no longer has room for."""
         rules, snapshot = self.rules, self.snapshot
         once_stopped = rules.ordering(snapshot, self.remaining_s + lost_s(snapshot))
         return Victims(
@@ -125,30 +143,28 @@ class _Round:
                 packed.started[job.row] = placed
         return packed
 
-    def _claim(
-        self, packed: _Packed, victims: Victims, chosen: list[int], outside: list[int]
-    ) -> Claims:
+    def _claim(self, packed: _Packed, who: Runnable) -> Stopped:
         """Stop work outside the set for those in it that found no GPUs; they start once it has."""
-        ledger, jobs = packed.packing.ledger, self.snapshot.jobs
-        allowed = np.zeros(len(jobs), np.bool_)
-        allowed[outside] = True
+        ledger = packed.packing.ledger
+        left = [row for row in who.chosen if row not in packed.started]
+        if not left:
+            return []
+        victims = self._victims()
+        allowed = np.zeros(len(self.rank), np.bool_)
+        allowed[who.outside] = True
         victims.stoppable &= allowed
         claims = Claims(ledger, victims, max_preemptions=self.rules.max_preemptions)
-        if not claims.possible:
-            return claims
-        for row in chosen:
-            if row in packed.started:
-                continue
+        for row in left if claims.possible else ():
             job = self.roster.newcomer(row)
             # CPUs and memory can be had from others; only a stated request must be there as it is.
             ask = packed.packing.ask(job, Share(job.shape.cpus_per_gpu, job.shape.mem_mib_per_gpu))
             types = ledger.types_within_quota(job.tenant, ask)
             if not types or ledger.would_place(ask, types):
                 continue
-            who = Claimant(row, float(self.key[row]), job.tenant, job.shape.partition)
-            if claims.claim(who, ask, types):
+            claimant = Claimant(row, float(self.key[row]), job.tenant, job.shape.partition)
+            if claims.claim(claimant, ask, types):
                 packed.claimed.add(row)
-        return claims
+        return claims.preempted
 
     def _fill(self, packed: _Packed, behind: list[int]) -> None:
         """What the set leaves idle goes to the next in order, at home first, then by borrowing."""
@@ -168,14 +184,14 @@ class _Round:
                 else:
                     packed.started[row] = seat
 
-    def _answer(self, packed: _Packed, claims: Claims, everybody: list[Seat]) -> Plan:
+    def _answer(self, packed: _Packed, preempted: Stopped, everybody: list[Seat]) -> Plan:
         ids = self.snapshot.jobs.id
-        stopped = {victim.row for victim, _ in claims.preempted}
+        stopped = {victim.row for victim, _ in preempted}
         waits, evidence = explain(packed.packing.ledger, self.atlas, self._left(packed))
         speed = sum(
             seat.appetite.speed(seat.share) for seat in everybody if seat.row not in stopped
         )
-        shown = {"total_speed": speed, "lost_gpu_s": sum(v.cost for v, _ in claims.preempted)}
+        shown = {"total_speed": speed, "lost_gpu_s": sum(v.cost for v, _ in preempted)}
         if packed.packing.bound is not None:
             shown["bound"] = packed.packing.bound
         return Plan(
@@ -185,12 +201,23 @@ class _Round:
             ),
             preempts=tuple(
                 Preempt(int(ids[victim.row]), int(ids[row]), victim.cost)
-                for victim, row in claims.preempted
+                for victim, row in preempted
+            ),
+            moves=tuple(
+                Move(
+                    int(ids[seat.row]),
+                    self._pieces(seat.pieces),
+                    int(self.snapshot.jobs.clock_mhz[seat.row]),
+                )
+                for seat in packed.residents
+                if seat.pieces[0][0] != packed.had[seat.row][0][0]
             ),
             retunes=tuple(
                 Retune(int(ids[seat.row]), self._pieces(seat.pieces))
                 for seat in packed.residents
-                if seat.pieces != packed.had[seat.row] and seat.row not in stopped
+                if seat.pieces != packed.had[seat.row]
+                and seat.pieces[0][0] == packed.had[seat.row][0][0]
+                and seat.row not in stopped
             ),
             waits=waits,
             evidence=evidence,

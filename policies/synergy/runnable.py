@@ -36,6 +36,7 @@ class Chooser:
         self._home: list[int] = snapshot.jobs.partition.tolist()
         self._quota = ledger.quota.copy()
         self._quota_by_type = [row.copy() for row in ledger.quota_by_type]
+        self._lent = bool(snapshot.partitions.lends.any())
         self._held = self._held_by_job()
         self._left = self._capacity()
         self._room = sum(self._left.values())
@@ -71,15 +72,17 @@ class Chooser:
     def choose(self, order: I64, running: Bool, fixed: Bool) -> Runnable:
         """`order` ranks running and queued jobs alike; `fixed` ones run whatever their rank."""
         result = Runnable()
+        rows: list[int] = order.tolist()
         is_running, is_fixed = running.tolist(), fixed.tolist()
-        rows = [row for row in order.tolist() if not is_fixed[row]]
+        guests: list[int] = []
         for row in np.flatnonzero(fixed).tolist():
             self._keep(row)
-        guests: list[int] = []
         for row in rows:
             if not is_running[row]:
                 (result.chosen if self._admit(row) else result.behind).append(row)
-            elif self._is_guest(row):
+            elif is_fixed[row]:
+                continue
+            elif self._lent and self._is_guest(row):
                 guests.append(row)
             elif not self._stay(row):
                 result.outside.append(row)
@@ -91,10 +94,11 @@ class Chooser:
         return any(pool[0] != self._home[row] for pool, _ in self._held[row])
 
     def _stay(self, row: int) -> bool:
-        fits = all(self._left[pool] >= gpus for pool, gpus in self._held[row])
-        if fits:
-            self._keep(row)
-        return fits
+        for pool, gpus in self._held[row]:
+            if self._left[pool] < gpus:
+                return False
+        self._keep(row)
+        return True
 
     def _keep(self, row: int) -> None:
         for pool, gpus in self._held[row]:

@@ -27,7 +27,7 @@ class Appetites:
     def __init__(self, snapshot: Snapshot) -> None:
         self._nodes: NodeTable = snapshot.nodes
         self._profiles: ProfileTable = snapshot.profiles
-        self._known: dict[Kind, Appetite] = {}
+        self._known: dict[tuple[int, ...], Appetite] = {}
 
     def serves(self, snapshot: Snapshot) -> bool:
         """Columns that never change come as the same arrays."""
@@ -42,10 +42,10 @@ class Appetites:
             and np.array_equal(ours.state, theirs.state)
         )
 
-    def of(self, kind: Kind) -> Appetite:
+    def of(self, kind: tuple[int, int, int, int, int, int]) -> Appetite:
         found = self._known.get(kind)
         if found is None:
-            found = self._known[kind] = self._make(kind)
+            found = self._known[kind] = self._make(Kind(*kind))
         return found
 
     def _make(self, kind: Kind) -> Appetite:

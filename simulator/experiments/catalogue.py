@@ -4,9 +4,10 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from simulator.experiments import analysim, powerflow
+from simulator.experiments import analysim, powerflow, synergy
 
 EXPERIMENTS: dict[str, Callable[[Path, argparse.Namespace], int]] = {
     "analysim": analysim.reproduce,
     "powerflow": powerflow.reproduce,
+    "synergy": synergy.reproduce,
 }

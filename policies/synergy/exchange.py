@@ -1,0 +1,65 @@
+"""Two jobs change places when one gets more CPUs or memory by it and the other loses nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from policies.columns import Bool
+from policies.synergy.appetite import Share
+from policies.synergy.book import Book, Seat
+
+
+def exchange(
+    book: Book, seats: Sequence[Seat], movable: Bool, target: Callable[[Seat], Share]
+) -> None:
+    """For those below their target; every exchange raises the total speed, and none moves twice."""
+    moved: set[int] = set()
+    for seat in [s for s in seats if s.share != target(s) and len(s.pieces) == 1]:
+        if not movable[seat.row] or seat.row in moved:
+            continue
+        speed = seat.appetite.speed
+        now, most = speed(seat.share), speed(target(seat))
+        for point in seat.appetite.points:
+            if point.speed <= now:
+                break
+            if point.speed > most:
+                continue
+            other = _partner(book, seat, point.share, movable, moved)
+            if other is not None:
+                book.swap(seat, point.share, other)
+                moved |= {seat.row, other.row}
+                break
+
+
+def _partner(book: Book, seat: Seat, share: Share, movable: Bool, moved: set[int]) -> Seat | None:
+    """Of those who would do, the one whose node is left with the fewest CPUs."""
+    ((home, _, has_cpus, has_mem),) = seat.pieces
+    ledger, cpus, mem_mib = book.ledger, share.cpus * seat.gpus, share.mem_mib * seat.gpus
+    spare_cpus, spare_mem = ledger.cpus[home] + has_cpus, ledger.mem_mib[home] + has_mem
+    best: tuple[int, Seat] | None = None
+    for node in _alike(book, home):
+        if ledger.cpus[node] + spare_cpus < cpus or ledger.mem_mib[node] + spare_mem < mem_mib:
+            continue
+        for other in book.on_node[node]:
+            left = ledger.cpus[node] + other.share.cpus * other.gpus - cpus
+            if left < 0 or (best is not None and best[0] <= left):
+                continue
+            if (
+                other.gpus == seat.gpus
+                and len(other.pieces) == 1
+                and ledger.mem_mib[node] + other.pieces[0][3] >= mem_mib
+                and other.pieces[0][2] <= spare_cpus
+                and other.pieces[0][3] <= spare_mem
+                and movable[other.row]
+                and other.row not in moved
+            ):
+                best = left, other
+    return None if best is None else best[1]
+
+
+def _alike(book: Book, home: int) -> Iterator[int]:
+    """Other nodes of the same partition and GPU type."""
+    index = book.ledger.index_of[home]
+    return (
+        node
+        for node, other in enumerate(book.ledger.index_of)
+        if other is index and node != home and index is not None
+    )
