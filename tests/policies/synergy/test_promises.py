@@ -1,0 +1,147 @@
+"""What holds for any cluster and any sensitivity: nobody is slower than proportional, OPT bounds."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from policies.columns import F64
+from policies.plan import Plan
+from policies.reasons import Reason
+from policies.snapshot import JobState, ProfileTable, Span
+from policies.synergy.appetite import Appetite, Sensitivity, Share
+from policies.synergy.optimum import Claim, best_shares, optimum
+from tests.policies.synergy.tables import CPUS, MEM_MIB, SPEEDS, after, planned, profiles, wants
+from tests.policies.worlds import Node, World
+
+many = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    derandomize=True,
+)
+CPUS_PER_GPU, MEM_PER_GPU = 3, 1000
+
+
+def random_speeds(rng: np.random.Generator) -> F64:
+    """Never slower with more of anything; 1 at the proportional share."""
+    speeds = rng.random((len(CPUS), len(MEM_MIB))).cumsum(axis=0).cumsum(axis=1).round(2) + 0.01
+    fair: F64 = speeds / speeds[1, 1]
+    return fair
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[World, ProfileTable]:
+    """Alike nodes and a queue of jobs of a few random kinds, some of which state requests only."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    gpus = draw(st.integers(1, 8))
+    node = Node(gpus=gpus, cpus=CPUS_PER_GPU * gpus, mem_mib=MEM_PER_GPU * gpus)
+    table = profiles([*SPEEDS, *(random_speeds(rng) for _ in range(3))])
+    sizes = [1, 1, 1, 2, 4, gpus, 2 * gpus]
+    jobs = [
+        wants(int(rng.choice(sizes)), int(rng.integers(6)), span=int(Span.ANY))
+        for _ in range(draw(st.integers(1, 24)))
+    ]
+    return World([node] * draw(st.integers(1, 4)), jobs), table
+
+
+def speed_of(table: ProfileTable, world: World, row: int) -> tuple[float, float]:
+    """What a running job has, and what it would have with its proportional share."""
+    job = world.jobs[row]
+    measured = Sensitivity(table, job.columns["profile"])
+    cpus = sum(piece[2] for piece in job.on) // job.gpus
+    mem_mib = sum(piece[3] for piece in job.on) // job.gpus
+    return measured.at(Share(cpus, mem_mib)), measured.at(Share(CPUS_PER_GPU, MEM_PER_GPU))
+
+
+def following(world: World, plan: Plan, done: int) -> World:
+    """The next round, in which the first running jobs have finished."""
+    world = after(world, plan)
+    running = [row for row, job in enumerate(world.jobs) if job.state == JobState.RUNNING]
+    for row in running[:done]:
+        world.jobs[row].on, world.jobs[row].state = [], JobState.QUEUED
+        world.jobs[row].columns["blocked"] = 1
+    return world
+
+
+@pytest.mark.parametrize("packing", ["tune", "opt", "proportional", "greedy"])
+@pytest.mark.parametrize("ordering", ["fifo", "srtf"])
+@many
+@given(crowd=crowds(), done=st.integers(0, 3), migration=st.booleans())
+def test_nobody_runs_below_its_proportional_speed(
+    packing: str, ordering: str, crowd: tuple[World, ProfileTable], done: int, migration: bool
+) -> None:
+    world, table = crowd
+    for _ in range(4):
+        plan = planned(world, table, packing=packing, ordering=ordering, migration=migration)
+        world = following(world, plan, done)
+        for row, job in enumerate(world.jobs):
+            if job.state == JobState.RUNNING:
+                got, fair = speed_of(table, world, row)
+                assert got >= fair - 1e-9
+
+
+@many
+@given(crowd=crowds(), done=st.integers(0, 3))
+def test_no_gpu_is_idle_for_lack_of_cpus_or_memory(
+    crowd: tuple[World, ProfileTable], done: int
+) -> None:
+    world, table = crowd
+    for _ in range(4):
+        plan = planned(world, table, packing="tune")
+        snapshot = after(world, plan).snapshot()
+        free = int(np.bitwise_count(snapshot.nodes.free_gpus).sum())
+        waiting = [world.jobs[wait.job - 1000] for wait in plan.iter_waits()]
+        # What is free may be set aside for a job whose other GPUs are just being given up.
+        claimed = any(wait.reason == Reason.PREEMPTED_WORK for wait in plan.iter_waits())
+        assert claimed or all(job.gpus > free for job in waiting if not job.columns.get("blocked"))
+        world = following(world, plan, done)
+
+
+@many
+@given(crowd=crowds())
+def test_opt_bounds_every_packing(crowd: tuple[World, ProfileTable]) -> None:
+    world, table = crowd
+    totals = {
+        packing: planned(world, table, packing=packing).shown
+        for packing in ("proportional", "tune", "opt")
+    }
+    bound = totals["opt"]["bound"]
+    for shown in totals.values():
+        assert shown["total_speed"] <= bound + 1e-6
+    assert totals["tune"]["total_speed"] >= totals["proportional"]["total_speed"] - 1e-9
+
+
+def test_the_linear_program_against_every_choice() -> None:
+    own = Share(CPUS_PER_GPU, MEM_PER_GPU)
+    kinds = [
+        Sensitivity(profiles(), row).appetite(own, Share(12, 4000), Share(0, 0))
+        for row in range(len(SPEEDS))
+    ]
+    for crowd in itertools.combinations_with_replacement(range(3), 4):
+        bound = optimum([Claim(kinds[kind], 1, 1) for kind in crowd], 12, 4000)
+        assert bound is not None
+        best = _best([kinds[kind] for kind in crowd])
+        assert best <= bound.total_speed + 1e-9
+        # Two resources bind: at most two jobs lie between points, each by less than its range.
+        assert bound.total_speed - best < 2 * 1.4
+
+
+def _best(crowd: list[Appetite]) -> float:
+    choices = itertools.product(*(appetite.points for appetite in crowd))
+    return max(
+        sum(point.speed for point in choice)
+        for choice in choices
+        if sum(p.share.cpus for p in choice) <= 12 and sum(p.share.mem_mib for p in choice) <= 4000
+    )
+
+
+def test_whoever_has_a_share_of_the_optimum_keeps_it() -> None:
+    image = Sensitivity(profiles(), 0).appetite(Share(3, 1000), Share(12, 4000), Share(0, 0))
+    jobs = [(row, 1, image, share) for row, share in enumerate([Share(3, 1000), Share(9, 1000)])]
+    shares, bound = best_shares(jobs, 12, 4000)
+    assert shares == {0: Share(3, 1000), 1: Share(9, 1000)}
+    assert bound == pytest.approx(3.4)
