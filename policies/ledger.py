@@ -270,6 +270,11 @@ class Ledger:
             self.indexes[key].change(node, self.free[node], after, self.gpus[node])
         self.free[node] = after
 
+    def alike(self, node: int) -> list[int]:
+        """The ready nodes of the node's partition and GPU type."""
+        key = self._index_key[node]
+        return [] if key is None else self.indexes[key].rows
+
     def nodes_of(self, indexes: Indexes) -> list[int]:
         if len(indexes) == 1:
             return indexes[0].rows

@@ -1,6 +1,6 @@
 """Two jobs change places when one gets more CPUs or memory by it and the other loses nothing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from policies.columns import Bool
 from policies.synergy.appetite import Share
@@ -35,15 +35,20 @@ def _partner(book: Book, seat: Seat, share: Share, movable: Bool, moved: set[int
     ledger, cpus, mem_mib = book.ledger, share.cpus * seat.gpus, share.mem_mib * seat.gpus
     spare_cpus, spare_mem = ledger.cpus[home] + has_cpus, ledger.mem_mib[home] + has_mem
     best: tuple[int, Seat] | None = None
-    for node in _alike(book, home):
-        if ledger.cpus[node] + spare_cpus < cpus or ledger.mem_mib[node] + spare_mem < mem_mib:
+    for node in ledger.alike(home):
+        if (
+            node == home
+            or ledger.cpus[node] + spare_cpus < cpus
+            or ledger.mem_mib[node] + spare_mem < mem_mib
+        ):
             continue
         for other in book.on_node[node]:
             left = ledger.cpus[node] + other.share.cpus * other.gpus - cpus
             if left < 0 or (best is not None and best[0] <= left):
                 continue
             if (
-                other.gpus == seat.gpus
+                node != home
+                and other.gpus == seat.gpus
                 and len(other.pieces) == 1
                 and ledger.mem_mib[node] + other.pieces[0][3] >= mem_mib
                 and other.pieces[0][2] <= spare_cpus
@@ -53,13 +58,3 @@ def _partner(book: Book, seat: Seat, share: Share, movable: Bool, moved: set[int
             ):
                 best = left, other
     return None if best is None else best[1]
-
-
-def _alike(book: Book, home: int) -> Iterator[int]:
-    """Other nodes of the same partition and GPU type."""
-    index = book.ledger.index_of[home]
-    return (
-        node
-        for node, other in enumerate(book.ledger.index_of)
-        if other is index and node != home and index is not None
-    )

@@ -14,9 +14,9 @@ from policies.classic.cover import Victim
 from policies.classic.orderings import Ordering, ranked
 from policies.classic.victims import Victims, lost_s
 from policies.columns import F64, I64, Bool
+from policies.layout import Shelf
 from policies.ledger import Ledger, RowPiece
 from policies.plan import Move, Piece, Plan, Preempt, Retune, Start
-from policies.reach import Atlas
 from policies.snapshot import Blocked, JobState, Snapshot
 from policies.synergy.appetite import Share
 from policies.synergy.book import Book, Seat
@@ -45,7 +45,8 @@ class Synergy:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._known: tuple[Appetites, Atlas] | None = None
+        self._appetites: Appetites | None = None
+        self._shelf = Shelf()
 
     @property
     def work_conserving(self) -> bool:
@@ -56,9 +57,9 @@ class Synergy:
         return True
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        if self._known is None or not self._known[0].serves(snapshot):
-            self._known = Appetites(snapshot), Atlas(snapshot)
-        return _Round(self.rules, snapshot, *self._known).plan()
+        if self._appetites is None or not self._appetites.serves(snapshot):
+            self._appetites = Appetites(snapshot)
+        return _Round(self.rules, snapshot, self._appetites, self._shelf).plan()
 
 
 @dataclass(slots=True)
@@ -74,12 +75,12 @@ class _Packed:
 
 class _Round:
     def __init__(
-        self, rules: Rules, snapshot: Snapshot, appetites: Appetites, atlas: Atlas
+        self, rules: Rules, snapshot: Snapshot, appetites: Appetites, shelf: Shelf
     ) -> None:
         jobs = snapshot.jobs
         self.rules = rules
         self.snapshot = snapshot
-        self.atlas = atlas
+        self._shelf = shelf
         self.roster = Roster(snapshot, appetites)
         self.running: Bool = jobs.state == JobState.RUNNING
         self.remaining_s: F64 = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
@@ -91,15 +92,15 @@ class _Round:
         self.rank[self.order] = np.arange(len(self.order))
 
     def plan(self) -> Plan:
-        ledger = Ledger(self.snapshot, PACKINGS[self.rules.packing][1])
-        who = Chooser(ledger, self.atlas, self.roster.shape).choose(
+        ledger = self._ledger()
+        who = Chooser(ledger, self.roster.shape).choose(
             self.order, self.running, self.running & ~self._stoppable()
         )
         largest_first = sorted(who.chosen, key=lambda row: (-self.roster.gpus[row], self.rank[row]))
         packed = self._pack(ledger, largest_first)
         if len(packed.started) < len(who.chosen) and largest_first != who.chosen:
             # Something did not fit after all: then at least nobody goes before who ranks higher.
-            packed = self._pack(Ledger(self.snapshot, ledger.strategy), who.chosen)
+            packed = self._pack(self._ledger(), who.chosen)
         claims = self._claim(packed, who)
         if packed.packing.fills:
             self._fill(packed, who.behind)
@@ -111,6 +112,9 @@ class _Round:
             packing = packed.packing
             exchange(packing.book, packed.residents, movable, packing.target)
         return self._answer(packed, claims, everybody)
+
+    def _ledger(self) -> Ledger:
+        return Ledger(self.snapshot, PACKINGS[self.rules.packing][1], shelf=self._shelf)
 
     def _stoppable(self) -> Bool:
         """With leases, whoever the order has no room for; else those who only borrow."""
@@ -186,8 +190,7 @@ class _Round:
 
     def _answer(self, packed: _Packed, preempted: Stopped, everybody: list[Seat]) -> Plan:
         ids = self.snapshot.jobs.id
-        stopped = {victim.row for victim, _ in preempted}
-        waits, evidence = explain(packed.packing.ledger, self.atlas, self._left(packed))
+        ledger, stopped = packed.packing.ledger, {victim.row for victim, _ in preempted}
         speed = sum(
             seat.appetite.speed(seat.share) for seat in everybody if seat.row not in stopped
         )
@@ -219,8 +222,7 @@ class _Round:
                 and seat.pieces[0][0] == packed.had[seat.row][0][0]
                 and seat.row not in stopped
             ),
-            waits=waits,
-            evidence=evidence,
+            explain=lambda: explain(ledger, ledger.atlas, self._left(packed)),
             objective=speed,
             shown=shown,
         )

@@ -9,7 +9,7 @@ import numpy as np
 from policies.bits import members
 from policies.columns import I64, Bool
 from policies.ledger import Ledger
-from policies.reach import Atlas, Shape
+from policies.reach import Shape
 from policies.snapshot import UNLIMITED, NodeState
 
 Pool = tuple[int, int]
@@ -26,10 +26,9 @@ class Runnable:
 
 
 class Chooser:
-    def __init__(self, ledger: Ledger, atlas: Atlas, shape_of: Callable[[int], Shape]) -> None:
+    def __init__(self, ledger: Ledger, shape_of: Callable[[int], Shape]) -> None:
         snapshot = ledger.snapshot
         self.ledger = ledger
-        self._atlas = atlas
         self._shape_of = shape_of
         self._possible: dict[Shape, bool] = {}
         self._tenant: list[int] = snapshot.jobs.tenant.tolist()
@@ -132,5 +131,5 @@ class Chooser:
     def _is_possible(self, shape: Shape) -> bool:
         """A job that could not start on an empty cluster must not keep others from starting."""
         if shape not in self._possible:
-            self._possible[shape] = self._atlas.structural_reason(shape) is None
+            self._possible[shape] = self.ledger.atlas.structural_reason(shape) is None
         return self._possible[shape]
