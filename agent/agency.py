@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from agent.backoff import Backoff
+from agent.backoff import Backoff, around
 from agent.link import (
     TIMEOUT_S,
     FencedError,
@@ -156,7 +156,7 @@ class Agency:
                 await self._bear(trouble, backoff)
             else:
                 backoff.reset()
-                await _within(self._pace.next_sync_s, self._news)
+                await _within(around(self._pace.next_sync_s), self._news)
 
     async def _register(self) -> Registered:
         backoff = Backoff()
@@ -210,7 +210,7 @@ class Agency:
         await self._keep_on(upload, self._until_telemetry)
 
     async def _until_telemetry(self) -> None:
-        await asyncio.sleep(self._pace.upload_interval_s)
+        await asyncio.sleep(around(self._pace.upload_interval_s))
 
     async def _until_logs(self) -> None:
         """A second, or until an attempt begins or ends: its last words should not wait."""

@@ -18,3 +18,8 @@ class Backoff:
 
     def reset(self) -> None:
         self._failures = 0
+
+
+def around(interval_s: float) -> float:
+    """So that nodes which began together, as after a restart of the service, do not stay so."""
+    return interval_s * random.uniform(0.9, 1.1)  # noqa: S311 - no secret

@@ -20,7 +20,7 @@ from scheduler_service.embedded.program import running
 from scheduler_service.embedded.stack import Site, services
 
 FLEETS = (1000, 1500, 2000)
-SECONDS, WARM_UP_S = 20, 12
+SECONDS, WARM_UP_S = 20, 20
 P99_MS, SAMPLES_PER_S, START_P95_S = 250, 2000, 2.0
 
 

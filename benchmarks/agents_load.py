@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 POWER_MW = 250_000
+UP_MS = 3_600_000  # how long the nodes have been up
 INTERVALS = ("next_sync_s", "sample_interval_s", "upload_interval_s")
 
 
@@ -75,9 +76,11 @@ class Agent:
     sequence: int = 0
     samples: int = 0
     begun_s: float = field(default_factory=perf_counter)
+    chance: random.Random = field(default_factory=lambda: random.Random(1))
+    paced: asyncio.Event = field(default_factory=asyncio.Event)
 
     def now_ms(self) -> int:
-        return int((perf_counter() - self.begun_s) * 1000) + 1
+        return int((perf_counter() - self.begun_s) * 1000) + UP_MS
 
     def energy_mj(self, boot_ms: int) -> int:
         return POWER_MW * boot_ms // 1000
@@ -92,14 +95,18 @@ class Agent:
             if status == 200:
                 told = json.loads(answer)
                 self.pace = Pace(*(told[name] for name in INTERVALS))
-            await asyncio.sleep(self.pace.next_sync_s)
+            self.paced.set()
+            # At first anywhere within an interval: agents of a long time are spread out.
+            first = self.sequence == 1
+            await asyncio.sleep(self.pace.next_sync_s * (self.chance.random() if first else 1))
 
     async def uploading(self) -> None:
         link = Link(self.url, self.token)
         waiting: list[int] = []
+        await self.paced.wait()
         while True:
             pause_s = self.pace.upload_interval_s
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_s if self.samples else pause_s * self.chance.random())
             until_ms, step_ms = self.now_ms(), int(1000 * self.pace.sample_interval_s)
             last_ms = waiting[-1] if waiting else until_ms - int(1000 * pause_s)
             waiting += range(last_ms + step_ms, until_ms, step_ms)
@@ -155,7 +162,7 @@ async def load(asked: dict[str, Any]) -> Measured:
 
     tasks = []
     for token, node in zip(asked["tokens"], asked["nodes"], strict=True):
-        agent = Agent(asked["url"], token, node, measured)
+        agent = Agent(asked["url"], token, node, measured, chance=chance)
         tasks += [
             asyncio.create_task(later(agent.syncing(), asked["warm_up_s"] / 2)),
             asyncio.create_task(later(agent.uploading(), asked["warm_up_s"] / 2)),
