@@ -42,6 +42,31 @@ def test_starting_costs_time_once_and_restarting_each_time() -> None:
     assert jobs.preemptions[0] == 1
 
 
+def test_an_end_is_known_later_than_it_comes() -> None:
+    policy = Scripted(Plan(starts=(start(0),)), Plan(), Plan())
+    setting = setting_of(jobs_of((0, 100, 1), (103, 10, 1)), start_s=5, end_s=3)
+    outcome = outcome_of(setting, policy, until_s=200)
+    assert outcome.finished_s[0] == 5 + 100 + 3
+    working, known = policy.seen[1], policy.seen[2]
+    assert (working.now_s, known.now_s) == (103, 108)
+    assert (working.nodes.free_gpus[0], known.nodes.free_gpus[0]) == (0b1110, 0b1111)
+    jobs = measure(outcome).jobs
+    assert (jobs.held_gpu_s[0], jobs.lost_gpu_s[0]) == (108, 8)
+
+
+def test_a_job_stopped_before_its_end_is_known_has_nothing_left_to_do() -> None:
+    policy = Scripted(
+        Plan(starts=(start(0),)),
+        Plan(preempts=(Preempt(0, 1, 0.0),)),
+        Plan(starts=(start(0),)),
+    )
+    setting = setting_of(jobs_of((0, 100, 1), (102, 10, 1)), end_s=3, restart_s=7)
+    outcome = outcome_of(setting, policy, until_s=10_000)
+    assert outcome.finished_s[0] == 102 + 7 + 3
+    # Two seconds before it was stopped, the restart, and three seconds before it was known.
+    assert measure(outcome).jobs.lost_gpu_s[0] == 2 + 7 + 3
+
+
 def test_gpus_stay_held_while_a_preempted_job_saves() -> None:
     policy = Scripted(
         Plan(starts=(start(0),)), Plan(preempts=(Preempt(0, 1, 0.0),)), Plan(), Plan()
