@@ -48,8 +48,9 @@ def write_fitted(
     directory: Path, applications: Sequence[FittedApplication], types: Sequence[FittedGpuType]
 ) -> None:
     for name, content in (("applications", applications), ("gpu_types", types)):
-        text = msgspec.json.format(msgspec.json.encode(content), indent=1)
-        (directory / f"{name}.json").write_bytes(text + b"\n")
+        # One line for each, so that a refit shows which of them changed.
+        lines = b",\n".join(msgspec.json.encode(one) for one in content)
+        (directory / f"{name}.json").write_bytes(b"[\n" + lines + b"\n]\n")
 
 
 def gpu_types(watts_errors: Mapping[str, float]) -> list[FittedGpuType]:

@@ -50,7 +50,8 @@ def scaled(model: CappedModel, from_w: float, to_w: float) -> CappedModel:
 def power_model(model: CappedModel, sheet: FittedGpuType) -> PowerModel:
     """Mean watts over the clock in the PowerFlow form, waiting for data included.
 
-    What a GPU draws while it waits for others is taken to be what it draws waiting for data.
+    What a GPU draws while it waits for others is taken to be what it draws waiting for data, at
+    the highest clock; at lower ones it falls towards p0, for computing draws no less.
     """
     x = CLOCK_GRID
     seconds = model.wait_s + model.compute_s / x
@@ -60,7 +61,8 @@ def power_model(model: CappedModel, sheet: FittedGpuType) -> PowerModel:
         p0=float(p0),
         p1=float(p1),
         p3=float(p3),
-        q0=model.power.q0,
+        q0=min(model.power.q0, float(p0)),
+        q1=max(model.power.q0 - float(p0), 0.0),
         idle_w=sheet.idle_w,
         max_w=sheet.max_w,
         reference_mhz=sheet.clocks_mhz[-1],
