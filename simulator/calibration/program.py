@@ -223,7 +223,9 @@ def _ship(
         )
         for gpu_type in {case.gpu_type for case in data.caps}
     }
-    carried = float(np.abs([error for one in transfers for error in one.watts]).mean())
+    carried = [error for one in transfers for error in one.watts]
     shipping = Shipping(data.caps, records, carried)
     applications = shipping.applications(data.counts, data.matrices)
-    write_fitted(directory, applications, gpu_types({**watts, "A100": carried}))
+    write_fitted(
+        directory, applications, gpu_types({**watts, "A100": float(np.abs(carried).mean())})
+    )

@@ -67,11 +67,12 @@ class Shipping:
     """Fits everything once more as a whole, with the errors that leaving out has shown."""
 
     def __init__(
-        self, cases: Sequence[CapCase], records: Mapping[str, Record], transfer_error: float
+        self, cases: Sequence[CapCase], records: Mapping[str, Record], carried: Sequence[float]
     ) -> None:
+        """`carried` are the errors of watts where one GPU type's shape stood in for another's."""
         self._cases = cases
         self._records = records
-        self._transfer_error = transfer_error
+        self._carried = np.abs(carried)
         self._capped = {case.name: fit_cap_case(case, case.points) for case in cases}
 
     def applications(
@@ -128,10 +129,10 @@ class Shipping:
         return FittedModel(
             parameters=_rounded(_named(model)),
             ranges={"clock_mhz": (0.3 * highest, highest)},
-            spread=round(float(np.log1p(2 * self._transfer_error)), 4),
+            spread=_round(float(np.log1p(2 * self._carried.mean()))),
             points=0,
-            mean_error=round(self._transfer_error, 4),
-            worst_error=round(2 * self._transfer_error, 4),
+            mean_error=_round(float(self._carried.mean())),
+            worst_error=_round(float(self._carried.max())),
         )
 
     def _of_case(self, case: CapCase) -> FittedApplication:
