@@ -26,7 +26,7 @@ SHEETS = {
             max_w=250.0,
             clocks_mhz=_clocks(135, 1380, 15),
             mem_mib=16_384,
-            source="nominal, not checked against the maker's sheet (PCIe): 250 W, 135-1380 MHz; idle from Zeus",
+            source="nominal, unchecked (PCIe): 250 W, 135-1380 MHz; idle from Zeus",
         ),
         FittedGpuType(
             name="P100",
@@ -34,7 +34,7 @@ SHEETS = {
             max_w=250.0,
             clocks_mhz=_clocks(544, 1328, 14),
             mem_mib=16_384,
-            source="nominal, not checked against the maker's sheet (PCIe): 250 W, 544-1328 MHz; idle from Zeus",
+            source="nominal, unchecked (PCIe): 250 W, 544-1328 MHz; idle from Zeus",
         ),
         FittedGpuType(
             name="RTX6000",
@@ -42,7 +42,7 @@ SHEETS = {
             max_w=260.0,
             clocks_mhz=_clocks(300, 2100, 15),
             mem_mib=24_576,
-            source="nominal, not checked against the maker's sheet (Quadro, Turing): 260 W, 300-2100 MHz; idle from Zeus",
+            source="nominal, unchecked (Quadro, Turing): 260 W, 300-2100 MHz; idle from Zeus",
         ),
         FittedGpuType(
             name="T4",
@@ -51,7 +51,7 @@ SHEETS = {
             clocks_mhz=_clocks(300, 1590, 15),
             mem_mib=15_360,
             gpus_per_node=4,
-            source="nominal, not checked against the maker's sheet: 70 W, 300-1590 MHz; idle assumed",
+            source="nominal, unchecked: 70 W, 300-1590 MHz; idle assumed",
         ),
         FittedGpuType(
             name="K80",
@@ -59,7 +59,7 @@ SHEETS = {
             max_w=150.0,
             clocks_mhz=_clocks(324, 875, 13),
             mem_mib=11_441,
-            source="nominal, not checked against the maker's sheet (half a board): 150 W, 324-875 MHz; idle assumed",
+            source="nominal, unchecked (half a board): 150 W, 324-875 MHz; idle assumed",
         ),
     )
 }
