@@ -74,7 +74,7 @@ def calibrate(directory: Path, given: argparse.Namespace) -> int:
 
 
 def bars_of(data: Data, records: Mapping[str, Record]) -> list[Bar]:
-    """The first three are the issue's; the others say where the first one holds and where not."""
+    """What the calibration is held to; then where the first of them holds and where not."""
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
     throughput = errors_of(_flat(counts))
     energy = errors_of(_flat(caps))
