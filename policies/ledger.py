@@ -187,16 +187,22 @@ class Ledger:
             pieces = self.strategy(self, ask, indexes)
             if pieces is None:
                 continue
-            watts = self.watts_for(ask, pieces)
-            if ask.watts and not self._can_draw(pieces, watts):
-                continue
-            self.take(pieces)
-            self.charge(tenant, gpu_type, ask.gpus)
-            if ask.watts:
-                for piece, piece_w in zip(pieces, watts, strict=True):
-                    self.draw(piece[0], piece_w)
-            return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
+            hold = self.try_take(ask, tenant, gpu_type, pieces)
+            if hold is not None:
+                return hold
         return None
+
+    def try_take(self, ask: Ask, tenant: int, gpu_type: int, pieces: list[RowPiece]) -> Hold | None:
+        """Take these pieces for the whole ask, or nothing if watts are short."""
+        watts = self.watts_for(ask, pieces)
+        if ask.watts and not self._can_draw(pieces, watts):
+            return None
+        self.take(pieces)
+        self.charge(tenant, gpu_type, ask.gpus)
+        if ask.watts:
+            for piece, piece_w in zip(pieces, watts, strict=True):
+                self.draw(piece[0], piece_w)
+        return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
 
     def would_place(self, ask: Ask, types: tuple[int, ...]) -> bool:
         """Whether `try_place` would find room, apart from watts."""

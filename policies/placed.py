@@ -41,15 +41,19 @@ class Placed:
     def by(cls, snapshot: Snapshot, acts: Sequence[Placing | Retune]) -> "Placed":
         pieces: list[Piece] = [piece for act in acts for piece in act.pieces]
         per_act = np.fromiter((len(act.pieces) for act in acts), np.int64, len(acts))
+        rows = rows_of(snapshot.jobs.id, (act.job for act in acts))
+        # A job that keeps its GPUs keeps its clock.
+        clocks = [
+            act.clock_mhz if isinstance(act, Placing) else int(snapshot.jobs.clock_mhz[row])
+            for act, row in zip(acts, rows.tolist(), strict=True)
+        ]
         return cls(
-            job=np.repeat(rows_of(snapshot.jobs.id, (act.job for act in acts)), per_act),
+            job=np.repeat(rows, per_act),
             node=rows_of(snapshot.nodes.id, (piece.node for piece in pieces)),
             gpus=np.array([piece.gpus for piece in pieces], np.uint64),
             cpus=np.array([piece.cpus for piece in pieces], np.int64),
             mem_mib=np.array([piece.mem_mib for piece in pieces], np.int64),
-            clock_mhz=np.repeat(
-                np.fromiter((act.clock_mhz for act in acts), np.int64, len(acts)), per_act
-            ),
+            clock_mhz=np.repeat(np.array(clocks, np.int64), per_act),
         )
 
     @classmethod
@@ -78,7 +82,7 @@ class Placed:
 
     def beside(self, other: "Placed") -> "Placed":
         """The pieces of both."""
-        names = ("job", "node", "gpus", "cpus", "mem_mib")
+        names = ("job", "node", "gpus", "cpus", "mem_mib", "clock_mhz")
         return Placed(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
 
     def counts(self) -> I64:

@@ -124,12 +124,8 @@ class Packing:
         if not book.take_back({piece[0]: Share(piece[2], piece[3]) for piece in pieces}):
             return None
         kind = ledger.gpu_type[pieces[0][0]]
-        watts = ledger.watts_for(ask, kind, pieces) if ask.watts else 0.0
-        if watts > ledger.watts_left:
-            return None
-        ledger.take(pieces)
-        ledger.charge(job.tenant, kind, job.gpus, watts)
-        return self._seat(job, Hold(ledger, job.tenant, kind, job.gpus, pieces, watts))
+        hold = ledger.try_take(ask, job.tenant, kind, pieces)
+        return None if hold is None else self._seat(job, hold)
 
     def settle(self, seats: Iterable[Seat], rank: Callable[[Seat], Any]) -> None:
         """Bring everybody as near to their target as what is left allows, in order of rank."""
