@@ -19,6 +19,7 @@ class Progress:
         self._offset = 0
         self._rest = b""
         self.step: int | None = None
+        self.step_s = 0.0
         self.checkpoint_step: int | None = None
         self.checkpoint_s: float | None = None
 
@@ -48,13 +49,15 @@ class Progress:
         if not isinstance(document, dict):
             return
         if (step := _count(document.get("step"))) is not None:
-            self.step = step
+            self.step, self.step_s = step, self._said_s(document)
         if (step := _count(document.get("checkpoint"))) is not None:
-            now_s, said_s = self._clock(), document.get("boot_s")
-            # A job that also gives the boot clock is dated right even after the agent was away.
-            known = isinstance(said_s, int | float) and 0 <= said_s <= now_s
-            self.checkpoint_step = step
-            self.checkpoint_s = said_s if known else now_s
+            self.checkpoint_step, self.checkpoint_s = step, self._said_s(document)
+
+    def _said_s(self, document: dict[str, Any]) -> float:
+        """A job that also gives the boot clock is dated right even after the agent was away."""
+        now_s, said_s = self._clock(), document.get("boot_s")
+        known = isinstance(said_s, int | float) and 0 <= said_s <= now_s
+        return float(said_s) if known else now_s
 
 
 def _count(value: Any) -> int | None:

@@ -61,6 +61,7 @@ def running_report(run: Run, now_s: float, latest: Mapping[str, Measured]) -> At
         checkpoint_step=run.progress.checkpoint_step,
         checkpoint_age_s=_age_s(run.progress.checkpoint_s, now_s),
         energy=_energy(run, energy, latest),
+        speed=run.speedometer.speed(),
     )
 
 
@@ -82,6 +83,7 @@ def ended_report(
         checkpoint_age_s=_age_s(run.progress.checkpoint_s, outcome.ended_s),
         log_bytes_dropped=outcome.dropped,
         energy=_energy(run, end_mj, latest),
+        speed=run.speedometer.speed(),
     )
 
 

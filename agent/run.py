@@ -14,6 +14,7 @@ from agent import procs
 from agent.files import read_json, write_whole
 from agent.procs import Process
 from agent.progress import Progress
+from agent.speed import Speedometer
 from agent.wire import DesiredAttempt, State
 
 # A shim that does not end this long after its processes should be dead is itself killed.
@@ -33,6 +34,7 @@ class Run:
     stop_reason: str = ""
     kill_at_s: float | None = None
     pinned: frozenset[int] = field(default_factory=frozenset)
+    speedometer: Speedometer = field(default_factory=Speedometer)
 
     @property
     def state(self) -> State:

@@ -3,7 +3,7 @@
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -24,6 +24,7 @@ class Measured:
     energy_mj: int | None = None
     method: EnergyMethod = EnergyMethod.COUNTER
     fault: str = ""
+    read_s: float = 0.0
 
 
 class Sampler:
@@ -89,11 +90,11 @@ class Sampler:
             reading = self._devices[uuid].read()
         except DeviceLostError as fault:
             before = self.latest[uuid]
-            self.latest[uuid] = Measured(before.energy_mj, before.method, str(fault)[:200])
+            self.latest[uuid] = replace(before, fault=str(fault)[:200])
             return None
         now_ms = int(self._clock() * 1000)
         energy_mj, method = self._meters[uuid].advance(reading, now_ms)
-        self.latest[uuid] = Measured(energy_mj, method)
+        self.latest[uuid] = Measured(energy_mj, method, read_s=now_ms / 1000)
         return Sample(
             uuid=uuid,
             sequence=self._sequence,

@@ -151,7 +151,7 @@ class Supervisor:
         if unclaimed and run.shim is not None:
             self.book.note("start", run.attempt.ref, pid=run.shim.pid)
             self._occupy(run)
-        run.progress.look()
+        self._measure(run)
         self.launcher.pin(run, self._real(run.cpus))
         if self.lease.lapsed:
             run.stop("lease lost", 0.0, self.clock())
@@ -248,7 +248,7 @@ class Supervisor:
     def _conclude(self, run: Run, end: End) -> None:
         """The attempt is over: read the meters, take back clocks and caps, then free the GPUs."""
         ref, uuids = run.attempt.ref, self._present(run.attempt)
-        run.progress.look()
+        self._measure(run)
         outcome = reports.outcome(run, end, self.clock())
         self.launcher.clean_up(run)
         for uuid in uuids:
@@ -264,6 +264,18 @@ class Supervisor:
             self.book.ack(ref)
         log.info("attempt %s ended: %s %s", ref.attempt_id, end, outcome.detail)
         self._respread()
+
+    def _measure(self, run: Run) -> None:
+        run.progress.look()
+        uuids = self._present(run.attempt)
+        latest = ((uuid, self.sampler.latest[uuid]) for uuid in uuids)
+        clock_mhz = self.controls.settings[uuids[0]].clock_mhz if uuids else None
+        run.speedometer.set(clock_mhz, run.attempt.cpus, self.clock())
+        run.speedometer.look(
+            run.progress.step,
+            run.progress.step_s,
+            {uuid: (m.energy_mj, m.read_s) for uuid, m in latest if m.energy_mj is not None},
+        )
 
     def _occupy(self, run: Run) -> None:
         for uuid in self._present(run.attempt):

@@ -38,11 +38,10 @@ def in_instant(at: datetime | None, *path: str | int) -> Iterator[Fault]:
 def in_points(points: Sequence[ProfilePoint], *path: str | int) -> Iterator[Fault]:
     seen = set()
     for index, point in enumerate(points):
-        key = (point.gpu_type, point.gpus, point.clock_mhz)
-        if key in seen:
-            detail = "Another point has the same GPU type, GPUs and clock."
+        if point.configuration in seen:
+            detail = "Another point has the same GPU type, GPUs, clock, CPUs and memory."
             yield Fault(pointer((*path, index)), "duplicate_point", detail)
-        seen.add(key)
+        seen.add(point.configuration)
 
 
 _Found = tuple[tuple[str | int, ...], str, str]
@@ -58,6 +57,8 @@ def _in_job(spec: JobSpec) -> Iterator[_Found]:
         yield from _in_env(spec.env)
     if spec.depends_on:
         yield from _in_dependencies(spec)
+    if spec.points or spec.profile_first:
+        yield from _in_profile(spec)
     for fault in in_instant(spec.deadline_at):
         yield ("deadline_at",), fault.code, fault.detail
 
@@ -73,6 +74,16 @@ def _in_gpus(spec: JobSpec) -> Iterator[_Found]:
         yield (name,), "gpus_incomplete", "min_gpus and max_gpus are given together."
     elif low > high:
         yield ("min_gpus",), "gpus_reversed", "min_gpus may not be above max_gpus."
+
+
+def _in_profile(spec: JobSpec) -> Iterator[_Found]:
+    if spec.points and spec.profile is not None:
+        yield ("points",), "profile_twice", "Give a profile or points of its own, but not both."
+    if spec.profile_first and spec.profile is None:
+        yield ("profile_first",), "profile_missing", "Name the profile that shall be measured."
+    for fault in in_points(spec.points):
+        at = tuple(int(part) for part in fault.pointer.split("/")[1:])
+        yield ("points", *at), fault.code, fault.detail
 
 
 def _in_env(env: dict[str, str]) -> Iterator[_Found]:

@@ -13,6 +13,8 @@ from clusters.models.cluster import SLUG
 
 BULK_MAX = 10_000
 ARRAY_MAX = 10_000
+POINTS_MAX = 1000
+INLINE_POINTS_MAX = 100
 # The regular expressions' `$` also matches before a final newline, in Python but not in Postgres.
 END = r"(?!\n)"
 
@@ -37,6 +39,24 @@ Price = Annotated[
     ),
 ]
 ClockMhz = Annotated[int, Meta(ge=1, le=10_000)]
+PointCpus = Annotated[float, Meta(gt=0, le=4096)]
+PointMemory = Annotated[float, Meta(ge=0, le=2**26)]
+Dataset = Annotated[
+    float, Meta(gt=0, le=1e12, description="What one epoch reads: memory sensitivity follows.")
+]
+Storage = Annotated[
+    float, Meta(gt=0, le=1e9, description="What storage gives one GPU beyond what is cached.")
+]
+Argv = Annotated[
+    list[Annotated[str, Meta(max_length=32_768)]], Meta(min_length=1, max_length=1000)
+]
+Env = Annotated[
+    dict[str, Annotated[str, Meta(max_length=32_768)]],
+    Meta(max_length=1000, description="Never shown again; only its keys, and only to you."),
+]
+GpuTypeNames = Annotated[
+    list[GpuTypeName], Meta(max_length=64, description="Any of these; empty means all.")
+]
 Watts = Annotated[float, Meta(gt=0, le=100_000)]
 Instant = Annotated[datetime, Meta(tz=True)]
 
@@ -46,30 +66,58 @@ class Dependency(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["succeeded", "ended"] = "succeeded"
 
 
+class ProfilePoint(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    gpu_type: GpuTypeName
+    gpus: Gpus
+    steps_per_s: Annotated[float, Meta(gt=0, le=1e12)]
+    clock_mhz: Annotated[
+        ClockMhz | None, Meta(description="Null when measured without a locked clock.")
+    ] = None
+    watts_per_gpu: Watts | None = None
+    cpus_per_gpu: Annotated[
+        PointCpus | None, Meta(description="Null when it had as many as it could use.")
+    ] = None
+    memory_mib_per_gpu: Annotated[
+        PointMemory | None, Meta(description="Null when it had as much as it could use.")
+    ] = None
+
+    @property
+    def configuration(self) -> tuple[str, int, int | None, float | None, float | None]:
+        return (
+            self.gpu_type,
+            self.gpus,
+            self.clock_mhz,
+            self.cpus_per_gpu,
+            self.memory_mib_per_gpu,
+        )
+
+
 class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: JobName
     cluster: ClusterName
-    argv: Annotated[
-        list[Annotated[str, Meta(max_length=32_768)]], Meta(min_length=1, max_length=1000)
-    ]
+    argv: Argv
     tenant: Annotated[
         TenantName | None, Meta(description="Operators say whose job it is; others leave it out.")
     ] = None
     partition: PartitionName | None = None
     profile: ProfileName | None = None
-    env: Annotated[
-        dict[str, Annotated[str, Meta(max_length=32_768)]],
-        Meta(max_length=1000, description="Never shown again; only its keys, and only to you."),
-    ] = {}
+    points: Annotated[
+        list[ProfilePoint],
+        Meta(max_length=INLINE_POINTS_MAX, description="Its own table, instead of a profile."),
+    ] = []
+    profile_first: Annotated[
+        bool, Meta(description="If nothing is known of its profile, measure it before it starts.")
+    ] = False
+    env: Env = {}
     image: Image | None = None
     gpus: Annotated[Gpus | None, Meta(description="1 unless min_gpus and max_gpus are given.")] = (
         None
     )
     min_gpus: Gpus | None = None
     max_gpus: Gpus | None = None
-    gpu_types: Annotated[
-        list[GpuTypeName], Meta(max_length=64, description="Any of these; empty means all.")
-    ] = []
+    gpu_types: GpuTypeNames = []
     cpus_per_gpu: Annotated[int, Meta(ge=0, le=1024)] = 1
     memory_mib_per_gpu: Annotated[int, Meta(ge=0, le=16 * 1024 * 1024)] = 1024
     span: Annotated[
@@ -116,19 +164,11 @@ class ArraySpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
-class ProfilePoint(
-    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    gpu_type: GpuTypeName
-    gpus: Gpus
-    steps_per_s: Annotated[float, Meta(gt=0, le=1e12)]
-    clock_mhz: Annotated[
-        ClockMhz | None, Meta(description="Null when measured without a locked clock.")
-    ] = None
-    watts_per_gpu: Watts | None = None
+Points = Annotated[list[ProfilePoint], Meta(max_length=POINTS_MAX)]
 
 
-Points = Annotated[list[ProfilePoint], Meta(max_length=1000)]
+class PointsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    points: Annotated[list[ProfilePoint], Meta(min_length=1, max_length=POINTS_MAX)]
 
 
 class ProfileSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -137,11 +177,35 @@ class ProfileSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         TenantName | None, Meta(description="Operators say whose it is; others leave it out.")
     ] = None
     points: Points = []
+    dataset_mib: Dataset | None = None
+    storage_mib_per_s: Storage | None = None
 
 
 class ProfileChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: ProfileName | UnsetType = UNSET
-    points: Points | UnsetType = UNSET
+    points: Annotated[Points | UnsetType, Meta(description="Replaces the points you gave.")] = UNSET
+    dataset_mib: Dataset | UnsetType | None = UNSET
+    storage_mib_per_s: Storage | UnsetType | None = UNSET
+
+
+class ProfilingSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The program to run for a few minutes, on one GPU, while its clock and CPUs are changed."""
+
+    cluster: ClusterName
+    argv: Argv
+    env: Env = {}
+    image: Image | None = None
+    partition: PartitionName | None = None
+    gpu_types: GpuTypeNames = []
+    cpus: Annotated[
+        Annotated[int, Meta(ge=1, le=1024)] | None,
+        Meta(description="The most to try; unless given, what half a node's GPUs would get."),
+    ] = None
+    memory_mib: Annotated[
+        Annotated[int, Meta(ge=0, le=16 * 1024 * 1024)] | None,
+        Meta(description="Enough to hold its data; unless given, one GPU's share of a node."),
+    ] = None
+    priority: Priority = 50
 
 
 def given(changes: Struct) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from agent.wire.sync import (
     End,
     Gang,
     GpuStatus,
+    Speed,
     State,
     Sync,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "Register",
     "Registered",
     "Sample",
+    "Speed",
     "State",
     "Stream",
     "Sync",

@@ -69,6 +69,21 @@ class AttemptEnergy:
 
 
 @dataclass(frozen=True, slots=True)
+class Speed:
+    """What was measured since the attempt settled at this clock (null: unlocked) and CPU count.
+
+    `energy_mj` and `energy_s` add up its GPUs on the node: their quotient is one GPU's mean power.
+    """
+
+    steps: Count
+    steps_s: Seconds
+    energy_mj: Millijoules = 0
+    energy_s: Seconds = 0.0
+    clock_mhz: Megahertz | None = None
+    cpus: Cpus = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptReport:
     """Ages instead of times: a node's wall clock may be wrong by an hour."""
 
@@ -86,6 +101,7 @@ class AttemptReport:
     checkpoint_age_s: Seconds | None = None
     log_bytes_dropped: Count = 0
     energy: Annotated[tuple[AttemptEnergy, ...], Items(MAX_GPUS)] = ()
+    speed: Speed | None = None
 
     def __post_init__(self) -> None:
         if (self.state is State.ENDED) != (self.end is not None):

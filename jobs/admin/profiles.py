@@ -17,7 +17,7 @@ class ProfileAdmin(ServiceAdmin):
     list_select_related = ("tenant",)
     search_fields = ("name", "tenant__name")
     ordering = ("tenant", "name")
-    fields = ("tenant", "name", "points")
+    fields = ("tenant", "name")
     autocomplete_fields = ("tenant",)
     fixed_fields = ("tenant",)
 

@@ -5,7 +5,7 @@ from jobs.models.energy import LedgerRow, Meter
 from jobs.models.job import Job, JobArray, JobDependency, JobEvent
 from jobs.models.log import Log, LogChunk
 from jobs.models.part import Part
-from jobs.models.profile import Profile
+from jobs.models.profile import Profile, ProfileFit, ProfilePoint, ProfilingRun
 from jobs.models.round import Decision, Round
 
 __all__ = [
@@ -22,5 +22,8 @@ __all__ = [
     "Meter",
     "Part",
     "Profile",
+    "ProfileFit",
+    "ProfilePoint",
+    "ProfilingRun",
     "Round",
 ]

@@ -29,6 +29,9 @@ class Attempt(models.Model):
     reason = models.TextField(default="")
     gpus = models.IntegerField()
     clock_mhz = models.IntegerField(null=True)
+    # What a profiling run wants of it just now, over its own clock and CPUs; null: nothing.
+    steered_clock_mhz = models.IntegerField(null=True)
+    steered_cpus = models.IntegerField(null=True)
     offered_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

@@ -28,6 +28,13 @@ class Part(models.Model):
     progress_step = models.BigIntegerField(null=True)
     checkpoint_step = models.BigIntegerField(null=True)
     log_bytes_dropped = models.BigIntegerField(default=0)
+    # The node's last measurement of the attempt's speed: at one clock and CPU count, since settled.
+    speed_clock_mhz = models.IntegerField(null=True)
+    speed_cpus = models.IntegerField(null=True)
+    speed_steps = models.BigIntegerField(null=True)
+    speed_s = models.FloatField(null=True)
+    speed_mj = models.BigIntegerField(null=True)
+    speed_mj_s = models.FloatField(null=True)
 
     class Meta:
         constraints = (

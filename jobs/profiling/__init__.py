@@ -1,0 +1,1 @@
+"""How profiles come to be: points, fits, profiling runs, and what running attempts teach."""
