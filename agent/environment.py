@@ -18,6 +18,7 @@ def job_environment(
     progress: Path,
     checkpoints: Path,
     cpus: Path,
+    clock: Path,
     base: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
     """The tenant's variables over the node's, and over both what only the agent can know."""
@@ -27,6 +28,7 @@ def job_environment(
         "CUDA_VISIBLE_DEVICES": ",".join(attempt.gpu_uuids),
         "FAIRWATT_ATTEMPT_ID": str(attempt.attempt_id),
         "FAIRWATT_CHECKPOINT_DIR": str(checkpoints),
+        "FAIRWATT_CLOCK_FILE": str(clock),
         "FAIRWATT_CPUS": str(attempt.cpus),
         "FAIRWATT_CPUS_FILE": str(cpus),
         "FAIRWATT_GPUS": str(len(attempt.gpu_uuids)),

@@ -79,13 +79,16 @@ class Launcher:
             progress=run.directory / "progress.jsonl",
             checkpoints=self.layout.checkpoint(run.attempt.checkpoint_key),
             cpus=run.directory / "cpus",
+            clock=run.directory / "clock",
         )
         run.directory.mkdir(mode=0o711, exist_ok=True)
         places.work.mkdir(exist_ok=True)
         places.checkpoints.mkdir(exist_ok=True)
         places.progress.touch()
         run.tell_cpus()
-        places.cpus.chmod(0o644)
+        run.tell_clock(run.attempt.clock_mhz)
+        for path in (places.cpus, places.clock):
+            path.chmod(0o644)
         if self.user is not None:
             for path in (places.work, places.progress, places.checkpoints):
                 os.chown(path, self.user.uid, self.user.gid)
@@ -101,6 +104,7 @@ class Launcher:
             progress=places.progress,
             checkpoints=places.checkpoints,
             cpus=places.cpus,
+            clock=places.clock,
         )
         extras = process_environments(attempt.gang)
         names = sandbox.container_env(env) | frozenset(extras[0])

@@ -118,6 +118,10 @@ class Run:
         """Written over, not replaced: a sandbox shows this very file."""
         (self.directory / "cpus").write_text(f"{len(self.cpus)}\n")
 
+    def tell_clock(self, clock_mhz: int | None) -> None:
+        """0: not locked. On an emulated GPU it is all that a program can go by."""
+        (self.directory / "clock").write_text(f"{clock_mhz or 0}\n")
+
     def complaint(self) -> str:
         with contextlib.suppress(OSError):
             return (self.directory / "shim.log").read_text(errors="replace").strip()[-500:]

@@ -15,7 +15,8 @@ class Places:
     work: Path
     progress: Path
     checkpoints: Path
-    cpus: Path  # read only
+    cpus: Path  # read only, as the next
+    clock: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ def bubblewrapped(argv: Sequence[str], places: Places) -> Command:
             *("bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"),
             *("--tmpfs", "/tmp", "--tmpfs", str(places.state), *binds),  # noqa: S108
             *("--ro-bind", str(places.cpus), str(places.cpus)),
+            *("--ro-bind", str(places.clock), str(places.clock)),
             *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"),
             *("--chdir", str(places.work), "--", *argv),
         ),
@@ -55,7 +57,8 @@ def contained(
 ) -> Command:
     writable = (places.work, places.progress, places.checkpoints)
     volumes = [part for path in writable for part in ("--volume", f"{path}:{path}")]
-    volumes += ["--volume", f"{places.cpus}:{places.cpus}:ro"]
+    told = (places.cpus, places.clock)
+    volumes += [part for path in told for part in ("--volume", f"{path}:{path}:ro")]
     # Values come from the tool's own environment, so they do not show in the process list.
     env = [part for key in sorted(env_names) for part in ("--env", key)]
     return Command(

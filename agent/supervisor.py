@@ -228,6 +228,7 @@ class Supervisor:
         held = self.book.held[now.ref]
         self.book.hold(replace(held, attempt=changed, cpus=run.cpus))
         self._control(changed)
+        run.tell_clock(self._clock_mhz(changed))
         if (now.cpus, now.memory_mib) != (changed.cpus, changed.memory_mib):
             self.launcher.retune(run, self._real(run.cpus))
         self._respread()
@@ -269,8 +270,7 @@ class Supervisor:
         run.progress.look()
         uuids = self._present(run.attempt)
         latest = ((uuid, self.sampler.latest[uuid]) for uuid in uuids)
-        clock_mhz = self.controls.settings[uuids[0]].clock_mhz if uuids else None
-        run.speedometer.set(clock_mhz, run.attempt.cpus, self.clock())
+        run.speedometer.set(self._clock_mhz(run.attempt), run.attempt.cpus, self.clock())
         run.speedometer.look(
             run.progress.step,
             run.progress.step_s,
@@ -284,6 +284,11 @@ class Supervisor:
     def _control(self, attempt: DesiredAttempt) -> None:
         for uuid in self._present(attempt):
             self.controls.apply(uuid, Setting(attempt.clock_mhz, attempt.power_cap_w))
+
+    def _clock_mhz(self, attempt: DesiredAttempt) -> int | None:
+        """As it is, not as it was asked for: a driver may have refused."""
+        clocks = {self.controls.settings[uuid].clock_mhz for uuid in self._present(attempt)}
+        return clocks.pop() if len(clocks) == 1 else None
 
     def _respread(self) -> None:
         """Attempts without CPUs of their own share what the others leave."""

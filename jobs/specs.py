@@ -42,8 +42,9 @@ ClockMhz = Annotated[int, Meta(ge=1, le=10_000)]
 PointCpus = Annotated[float, Meta(gt=0, le=4096)]
 PointMemory = Annotated[float, Meta(ge=0, le=2**26)]
 Dataset = Annotated[
-    float, Meta(gt=0, le=1e12, description="What one epoch reads: memory sensitivity follows.")
+    float, Meta(gt=0, le=1e12, description="What one epoch reads, per GPU: memory sensitivity follows.")
 ]
+StepData = Annotated[float, Meta(gt=0, le=1e9, description="What one step reads, per GPU.")]
 Storage = Annotated[
     float, Meta(gt=0, le=1e9, description="What storage gives one GPU beyond what is cached.")
 ]
@@ -178,6 +179,7 @@ class ProfileSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = None
     points: Points = []
     dataset_mib: Dataset | None = None
+    step_mib: StepData | None = None
     storage_mib_per_s: Storage | None = None
 
 
@@ -185,6 +187,7 @@ class ProfileChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: ProfileName | UnsetType = UNSET
     points: Annotated[Points | UnsetType, Meta(description="Replaces the points you gave.")] = UNSET
     dataset_mib: Dataset | UnsetType | None = UNSET
+    step_mib: StepData | UnsetType | None = UNSET
     storage_mib_per_s: Storage | UnsetType | None = UNSET
 
 

@@ -26,7 +26,8 @@ SELECT node.id, node.state,
        (SELECT json_object_agg(gpu.uuid, gpu.fault) FROM clusters_gpu gpu
         WHERE gpu.node_id = node.id),
        (SELECT json_agg(json_build_array(attempt.id, attempt.fence, attempt.state,
-                   attempt.reason, attempt.clock_mhz, held.cpus, held.memory_mib, part.state,
+                   attempt.reason, coalesce(attempt.steered_clock_mhz, attempt.clock_mhz),
+                   coalesce(attempt.steered_cpus, held.cpus), held.memory_mib, part.state,
                    part.progress_step, part.checkpoint_step, part.unheard_at IS NOT NULL)
                    ORDER BY attempt.id)
         FROM (SELECT attempt_id, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from agent.wire import AttemptRef, AttemptReport
+from agent.wire import AttemptRef, AttemptReport, Speed
 from agent.wire import State as Told
 from jobs.agents.look import Look
 from jobs.agents.outcome import attempt_finish
@@ -24,7 +24,11 @@ _RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, 
 _PROGRESS = """
 WITH part AS (
     UPDATE jobs_part part SET progress_step = greatest(progress_step, %(step)s::int8),
-                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s::int8)
+                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s::int8),
+                              speed_steps = %(speed_steps)s::int8, speed_s = %(speed_s)s::float8,
+                              speed_mj = %(speed_mj)s::int8, speed_mj_s = %(speed_mj_s)s::float8,
+                              speed_clock_mhz = %(speed_clock_mhz)s::int4,
+                              speed_cpus = %(speed_cpus)s::int4
     WHERE attempt_id = %(attempt)s::int8 AND node_id = %(node)s::int8 AND state <> 'ended'
 )
 UPDATE jobs_job job
@@ -160,8 +164,21 @@ def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:
         "step": report.progress_step,
         "checkpoint": report.checkpoint_step,
         "checkpoint_at": None if age_s is None else now - timedelta(seconds=age_s),
+        **_speed(report.speed),
     }
     fetch(_PROGRESS, values)
+
+
+def _speed(speed: Speed | None) -> dict[str, float | None]:
+    """Of the clock and CPUs that it has now: what was measured before them is no longer true."""
+    return {
+        "speed_steps": speed and speed.steps,
+        "speed_s": speed and speed.steps_s,
+        "speed_mj": speed and speed.energy_mj,
+        "speed_mj_s": speed and speed.energy_s,
+        "speed_clock_mhz": speed and speed.clock_mhz,
+        "speed_cpus": speed and speed.cpus,
+    }
 
 
 def _move(attempt: Attempt, job: Job, parts: Sequence[Part], now: datetime) -> None:

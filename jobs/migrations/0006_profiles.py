@@ -78,6 +78,7 @@ class Migration(migrations.Migration):
                 ('state', models.TextField(choices=[('waiting', 'Waiting'), ('admitted', 'Admitted'), ('succeeded', 'Succeeded'), ('failed', 'Failed')], default='waiting')),
                 ('detail', models.TextField(default='')),
                 ('measured', models.JSONField(default=list)),
+                ('asked_at', models.DateTimeField(null=True)),
                 ('created_at', models.DateTimeField()),
                 ('admitted_at', models.DateTimeField(null=True)),
                 ('began_at', models.DateTimeField(null=True)),
@@ -148,6 +149,16 @@ class Migration(migrations.Migration):
             model_name='profile',
             name='fit_due',
             field=models.BooleanField(default=False),
+        ),
+        migrations.AddField(
+            model_name='profile',
+            name='fit_refused',
+            field=models.TextField(default=''),
+        ),
+        migrations.AddField(
+            model_name='profile',
+            name='step_mib',
+            field=models.FloatField(null=True),
         ),
         migrations.AddField(
             model_name='profile',

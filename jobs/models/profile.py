@@ -18,14 +18,17 @@ class Profile(models.Model):
     basis = models.TextField(choices=Basis, default=Basis.NEUTRAL)
     # Made of the table that a job brought along, and named after what it says.
     inline = models.BooleanField(default=False)
-    # How much data an epoch reads, and how fast storage gives it: memory sensitivity follows.
+    # What an epoch reads and what a step does, per GPU, and how fast storage gives it: how speed
+    # depends on memory follows from these.
     dataset_mib = models.FloatField(null=True)
+    step_mib = models.FloatField(null=True)
     storage_mib_per_s = models.FloatField(null=True)
     # What the newest attempts say against the fit, and since when.
     drift = models.TextField(default="")
     drift_at = models.DateTimeField(null=True)
-    # Points came since the last fit; the sweep looks after it.
+    # Points came since the last fit; and why the last could not be made.
     fit_due = models.BooleanField(default=False)
+    fit_refused = models.TextField(default="")
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -176,6 +179,8 @@ class ProfilingRun(models.Model):
     detail = models.TextField(default="")
     # What was measured so far, in order; see jobs/profiling/steering.py.
     measured = models.JSONField(default=list)
+    # Since when the attempt should be at the configuration that is measured next.
+    asked_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     admitted_at = models.DateTimeField(null=True)
     began_at = models.DateTimeField(null=True)

@@ -28,6 +28,7 @@ PLACES = Places(
     Path("/s/runs/7/p"),
     Path("/s/checkpoints/3"),
     Path("/s/runs/7/cpus"),
+    Path("/s/runs/7/clock"),
 )
 
 

@@ -1,0 +1,151 @@
+"""Points of an application, at whatever clocks and CPUs, become the models that predict it.
+
+A batch takes the longer of computing and preprocessing. So points that had CPUs enough tell how the
+GPU's part depends on type, count and clock, and points that had not tell how speed depends on CPUs.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from policies.models.application import Application, Behaviour, GpuLimits
+from policies.models.points import Point
+from policies.models.sensitivity import Sensitivity
+
+# With this much of the best speed, CPUs were not what held a point up.
+UNHINDERED = 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A point and the GPU type that it is of."""
+
+    gpu_type: str
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What is read, per GPU; unknown data are taken to fit into memory."""
+
+    dataset_mib: float | None = None
+    step_mib: float | None = None
+    storage_mib_per_s: float | None = None
+
+    def read(self) -> dict[str, float]:
+        """What is known as a whole: one without the others says nothing."""
+        dataset, step, storage = self.dataset_mib, self.step_mib, self.storage_mib_per_s
+        if dataset is None or step is None or storage is None:
+            return {}
+        return {"dataset_mib": dataset, "batch_mib": step, "storage_mib_per_s": storage}
+
+
+def assembled(
+    name: str, points: Sequence[Typed], limits: Mapping[str, GpuLimits], data: Data
+) -> Application:
+    """Raises FitRefused, whose problems point to `points`, where they make no sense."""
+    curve = _Curve.swept(points)
+    sensitivity = curve.sensitivity(data)
+    behaviours = {
+        kind: Behaviour.fitted(unhindered(of_kind, sensitivity), limits.get(kind))
+        for kind, of_kind in by_type(points).items()
+    }
+    fitted = Application(name=name, behaviours=behaviours, sensitivity=sensitivity)
+    curve.learn(points, fitted)
+    return replace(fitted, sensitivity=curve.sensitivity(data))
+
+
+def by_type(points: Iterable[Typed]) -> dict[str, list[Point]]:
+    grouped: dict[str, list[Point]] = defaultdict(list)
+    for one in points:
+        grouped[one.gpu_type].append(one.point)
+    return dict(grouped)
+
+
+def unhindered(points: Sequence[Point], sensitivity: Sensitivity | None) -> tuple[Point, ...]:
+    """Those with CPUs and memory enough; if there are none, what they would do if they had."""
+    if sensitivity is None:
+        return tuple(points)
+    speeds = [_relative_speed(sensitivity, point) for point in points]
+    full = [point for point, by in zip(points, speeds, strict=True) if by >= UNHINDERED]
+    if full:
+        return tuple(full)
+    return tuple(
+        replace(point, steps_per_s=point.steps_per_s / by)
+        for point, by in zip(points, speeds, strict=True)
+    )
+
+
+def _relative_speed(sensitivity: Sensitivity, point: Point) -> float:
+    if math.isnan(point.cpus_per_gpu):
+        return 1.0
+    memory = point.mem_mib_per_gpu
+    memory = sensitivity.reference_mem_mib if math.isnan(memory) else memory
+    return float(sensitivity.relative_speed(point.cpus_per_gpu, memory))
+
+
+Swept = tuple[str, int, float]
+
+
+class _Curve:
+    """Speed over CPUs where most CPU counts were tried, all else equal."""
+
+    def __init__(self, where: Swept | None, swept: Sequence[Point]) -> None:
+        self._where = where
+        most = max((point.cpus_per_gpu for point in swept), default=0.0)
+        full = [(p.steps_per_s, p.weight) for p in swept if p.cpus_per_gpu == most]
+        self._full_per_s = _mean(full) if full else 0.0
+        # Relative to the speed with the most CPUs, and how much it counts.
+        self._samples: dict[float, list[tuple[float, float]]] = defaultdict(list)
+        for point in swept:
+            told = (point.steps_per_s / self._full_per_s, point.weight)
+            self._samples[point.cpus_per_gpu].append(told)
+
+    @classmethod
+    def swept(cls, points: Sequence[Typed]) -> "_Curve":
+        """A single CPU count says nothing about others."""
+        sweeps: dict[Swept, list[Point]] = defaultdict(list)
+        for one in points:
+            if not math.isnan(one.point.cpus_per_gpu):
+                sweeps[_where(one)].append(one.point)
+        most = max(sweeps, key=lambda where: (_counts(sweeps[where]), where), default=None)
+        if most is None or _counts(sweeps[most]) < 2:
+            return cls(None, ())
+        return cls(most, sweeps[most])
+
+    def learn(self, points: Sequence[Typed], fitted: Application) -> None:
+        """From points elsewhere that were held up by their CPUs: they go as fast as those allow."""
+        if self._where is None:
+            return
+        most = max(self._samples)
+        for one in points:
+            kind, point = one.gpu_type, one.point
+            # Neither nan nor more than were ever needed.
+            if not point.cpus_per_gpu < most or _where(one) == self._where:
+                continue
+            free = fitted.predict(kind, point.gpus, point.clock_mhz).steps_per_s
+            best = fitted.predict(kind, point.gpus).steps_per_s
+            if point.steps_per_s < UNHINDERED * free:
+                told = (point.steps_per_s / best, point.weight)
+                self._samples[point.cpus_per_gpu].append(told)
+
+    def sensitivity(self, data: Data) -> Sensitivity | None:
+        if self._where is None:
+            return None
+        cpus = sorted(self._samples)
+        speeds = [_mean(self._samples[count]) * self._full_per_s for count in cpus]
+        return Sensitivity.of_curve(cpus, speeds, reference_cpus=cpus[-1], **data.read())
+
+
+def _where(one: Typed) -> Swept:
+    return one.gpu_type, one.point.gpus, one.point.clock_mhz
+
+
+def _counts(points: Sequence[Point]) -> int:
+    return len({point.cpus_per_gpu for point in points})
+
+
+def _mean(samples: Iterable[tuple[float, float]]) -> float:
+    pairs = list(samples)
+    return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs)

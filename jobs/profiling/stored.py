@@ -1,0 +1,95 @@
+"""Fitted models as they are kept with a profile's version: plain JSON, and back."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from policies.models.application import Application, Behaviour
+from policies.models.fit import Fit, Range
+from policies.models.gpu_power import PowerModel
+from policies.models.points import Point
+from policies.models.problem import Problem
+from policies.models.sensitivity import Sensitivity
+from policies.models.throughput import ThroughputModel
+
+Document = dict[str, Any]
+AnyModel = TypeVar("AnyModel", ThroughputModel, PowerModel)
+
+
+def document_of(application: Application) -> Document:
+    return {
+        "types": {
+            kind: {
+                "throughput": behaviour.throughput and _fit(behaviour.throughput),
+                "power": behaviour.power and _fit(behaviour.power),
+            }
+            for kind, behaviour in application.behaviours.items()
+        },
+        "sensitivity": application.sensitivity and _sensitivity(application.sensitivity),
+    }
+
+
+def sensitivity_from(document: Document) -> Sensitivity | None:
+    told = document.get("sensitivity")
+    if not told:
+        return None
+    values = {**told, "cpus": tuple(told["cpus"]), "cached_s": tuple(told["cached_s"])}
+    return Sensitivity(**values)
+
+
+def behaviour_from(document: Document, kind: str, points: tuple[Point, ...]) -> Behaviour:
+    told = document.get("types", {}).get(kind, {})
+    return Behaviour(
+        points=points,
+        throughput=_read(ThroughputModel, told.get("throughput")),
+        power=_read(PowerModel, told.get("power")),
+    )
+
+
+def _fit(fit: Fit[Any]) -> Document:
+    return {
+        "parameters": _finite(fit.parameters),
+        "ranges": {axis: [r.low, r.high] for axis, r in fit.ranges.items()},
+        "spread": fit.spread,
+        "points": fit.points,
+        "mean_error": fit.mean_error,
+        "worst_error": fit.worst_error,
+        "residuals": [round(float(one), 6) for one in fit.residuals[:RESIDUALS_KEPT]],
+        "wide": fit.wide,
+        "notes": [{"code": note.code, "message": note.message} for note in fit.notes],
+    }
+
+
+RESIDUALS_KEPT = 100
+
+
+def _read(model: type[AnyModel], told: Document | None) -> Fit[AnyModel] | None:
+    if not told:
+        return None
+    return Fit(
+        model=model(**told["parameters"]),
+        parameters=told["parameters"],
+        residuals=np.array(told["residuals"], np.float64),
+        points=told["points"],
+        ranges={axis: Range(low, high) for axis, (low, high) in told["ranges"].items()},
+        spread=told["spread"],
+        notes=tuple(Problem(note["code"], "", note["message"]) for note in told["notes"]),
+    )
+
+
+def _sensitivity(one: Sensitivity) -> Document:
+    values: Document = _finite(
+        {
+            name: getattr(one, name)
+            for name in Sensitivity.__dataclass_fields__
+            if name not in ("cpus", "cached_s")
+        }
+    )
+    return {**values, "cpus": list(one.cpus), "cached_s": list(one.cached_s)}
+
+
+def _finite(values: Mapping[str, float]) -> Document:
+    """JSON knows no infinity; it is what a model takes where nothing is said."""
+    return {name: value for name, value in values.items() if math.isfinite(value)}
