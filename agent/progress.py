@@ -56,8 +56,9 @@ class Progress:
     def _said_s(self, document: dict[str, Any]) -> float:
         """A job that also gives the boot clock is dated right even after the agent was away."""
         now_s, said_s = self._clock(), document.get("boot_s")
-        known = isinstance(said_s, int | float) and 0 <= said_s <= now_s
-        return float(said_s) if known else now_s
+        if isinstance(said_s, int | float) and 0 <= said_s <= now_s:
+            return float(said_s)
+        return now_s
 
 
 def _count(value: Any) -> int | None:

@@ -132,7 +132,37 @@ _RULES: dict[str, tuple[str, str, str]] = {
     "jobs_attempt_round_id_bed3a730_fk_jobs_round_id": ("round_gone", "", "The round is gone."),
     "part_once_per_node": ("part_exists", "", "The attempt already has a part on the node."),
     "jobs_part_attempt_of_tenant": ("attempt_gone", "", "The attempt is gone."),
+    "fit_number_once": ("fit_exists", "", "The profile has been fitted just now."),
+    "point_given_once": ("duplicate_point", "/points", "A configuration is given twice."),
+    "point_once_per_attempt": ("point_exists", "", "The attempt has taught this already."),
+    "jobs_profilingrun_job_id_key": ("run_exists", "", "The job is of another profiling run."),
+    "jobs_profilefit_profile_of_tenant": ("profile_gone", "", "The profile is gone."),
+    "jobs_profilepoint_profile_of_tenant": ("profile_gone", "", "The profile is gone."),
+    "jobs_profilepoint_attempt_of_tenant": ("attempt_gone", "", "The attempt is gone."),
+    "jobs_profilingrun_profile_of_tenant": ("profile_gone", "", "The profile is gone."),
+    "jobs_profilingrun_job_of_tenant": ("in_use", "", "The job has measured a profile."),
+    "jobs_profilefit_tenant_id_6ead5f7e_fk_tenancy_tenant_id": (
+        "in_use", "", "The tenant still has profiles.",
+    ),
+    "jobs_profilepoint_tenant_id_08fbe789_fk_tenancy_tenant_id": (
+        "in_use", "", "The tenant still has profiles.",
+    ),
+    "jobs_profilingrun_tenant_id_38cdb239_fk_tenancy_tenant_id": (
+        "in_use", "", "The tenant still has profiles.",
+    ),
+    "jobs_profilingrun_cluster_id_efdf69ef_fk_clusters_cluster_id": (
+        "in_use", "", "Profiles were measured on the cluster.",
+    ),
     # Shapes of stored rows, which no request writes.
+    "point_source": ("invalid_source", "", "A point is given, measured or learned."),
+    "point_configuration": ("invalid_point", "/points", "No GPU runs in such a configuration."),
+    "point_figures": ("invalid_point", "/points", "A speed and watts are finite and above 0."),
+    "fit_cause": ("invalid_cause", "", "A fit is asked for, or follows from measurements."),
+    "profile_basis": ("invalid_basis", "", "A profile is neutral, measured or fitted."),
+    "profiling_state": ("invalid_state", "", "There is no such state of a profiling run."),
+    "profiling_ended_when_over": (
+        "invalid_state", "", "A profiling run has an end exactly when it is over.",
+    ),
     "meter_rises": ("invalid_meter", "", "A counter does not fall."),
     "meter_ends_after_start": ("invalid_meter", "", "A meter is read last after it is read first."),
     "ledger_window": ("invalid_window", "", "A window ends after it begins."),

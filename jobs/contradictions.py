@@ -26,6 +26,16 @@ def in_job(spec: JobSpec, *path: str | int) -> Iterator[Fault]:
         yield Fault(pointer((*path, *at)), code, detail)
 
 
+def in_one_of_many(spec: JobSpec, *path: str | int) -> Iterator[Fault]:
+    """What only a job that is submitted by itself may ask for."""
+    if spec.profile_first:
+        detail = "Submit one job with profile_first by itself; the others name its profile."
+        yield Fault(pointer((*path, "profile_first")), "profile_first_alone", detail)
+    if spec.points:
+        detail = "Make a profile of the points, and name it in each job."
+        yield Fault(pointer((*path, "points")), "points_alone", detail)
+
+
 def in_instant(at: datetime | None, *path: str | int) -> Iterator[Fault]:
     """The first and last hours of the calendar have no name in UTC."""
     try:

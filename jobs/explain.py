@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from jobs.models import Job, Round
+from jobs.models import Job, Profile, Round
 from policies.plan import Plan, Wait
 from policies.reasons import remedy_text, sentence
 
@@ -33,6 +33,8 @@ class Explanation:
     evidence: dict[str, Any] = field(default_factory=dict)
     remedies: list[dict[str, Any]] = field(default_factory=list)
     forecast: Forecast | None = None
+    profile_basis: str = Profile.Basis.NEUTRAL
+    profile_text: str = ""
 
 
 _TEXTS = {
@@ -45,10 +47,26 @@ _TEXTS = {
 }
 
 
+_BASES = {
+    Profile.Basis.NEUTRAL: "Nothing was measured of its kind: a neutral profile is used,"
+    " and its own estimate of its run time.",
+    Profile.Basis.MEASURED: "Its speed and power are those of its profile's measured points.",
+    Profile.Basis.FITTED: "Its speed and power are predicted by models fitted to its profile.",
+}
+
+
 def explain(job: Job) -> Explanation:
+    return replace(_explained(job), profile_basis=_basis(job), profile_text=_BASES[_basis(job)])
+
+
+def _explained(job: Job) -> Explanation:
     if job.state != Job.State.QUEUED:
         return Explanation(job.state, job.reason, _TEXTS[Job.State(job.state)])
     return replace(_of_latest_round(job), forecast=_forecast(job))
+
+
+def _basis(job: Job) -> Profile.Basis:
+    return Profile.Basis(job.profile.basis) if job.profile else Profile.Basis.NEUTRAL
 
 
 def _forecast(job: Job) -> Forecast | None:

@@ -1,8 +1,21 @@
 """Reads of the work; each passes the wall that shows a tenant its own rows only."""
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Prefetch, QuerySet, TextField, Value
+from django.db.models.functions import Coalesce
 
-from jobs.models import Allocation, Attempt, Job, JobArray, JobDependency, JobEvent, Profile, Round
+from jobs.models import (
+    Allocation,
+    Attempt,
+    Job,
+    JobArray,
+    JobDependency,
+    JobEvent,
+    Profile,
+    ProfileFit,
+    ProfilePoint,
+    ProfilingRun,
+    Round,
+)
 from tenancy.callers import Caller
 from tenancy.roles import TENANT_ROLES
 from tenancy.selectors import visible
@@ -15,6 +28,7 @@ def jobs(caller: Caller) -> QuerySet[Job]:
         cluster_name=F("cluster__name"),
         partition_name=F("partition__name"),
         profile_name=F("profile__name"),
+        profile_basis=Coalesce(F("profile__basis"), Value(Profile.Basis.NEUTRAL, TextField())),
     )
     return rows if caller.role in TENANT_ROLES else rows.defer("env")
 
@@ -39,7 +53,28 @@ def array_states(array: JobArray) -> dict[str, int]:
 
 
 def profiles(caller: Caller) -> QuerySet[Profile]:
-    return visible(Profile.objects.annotate(tenant_name=F("tenant__name")), caller)
+    """With the points that were given and the newest version of the fit."""
+    given = ProfilePoint.objects.filter(source=ProfilePoint.Source.GIVEN).order_by("id")
+    newest = ProfileFit.objects.order_by("profile_id", "-number").distinct("profile_id")
+    return visible(
+        Profile.objects.annotate(tenant_name=F("tenant__name")), caller
+    ).prefetch_related(
+        Prefetch("points", given, to_attr="given_points"),
+        Prefetch("fits", newest, to_attr="newest_fits"),
+    )
+
+
+def profile_points(caller: Caller, profile_id: int) -> QuerySet[ProfilePoint]:
+    return visible(ProfilePoint.objects.filter(profile=profile_id), caller)
+
+
+def profile_fits(caller: Caller, profile_id: int) -> QuerySet[ProfileFit]:
+    return visible(ProfileFit.objects.filter(profile=profile_id), caller)
+
+
+def profiling_runs(caller: Caller, profile_id: int) -> QuerySet[ProfilingRun]:
+    rows = ProfilingRun.objects.filter(profile=profile_id)
+    return visible(rows.annotate(cluster_name=F("cluster__name")), caller)
 
 
 def attempts(caller: Caller) -> QuerySet[Attempt]:

@@ -42,15 +42,14 @@ ClockMhz = Annotated[int, Meta(ge=1, le=10_000)]
 PointCpus = Annotated[float, Meta(gt=0, le=4096)]
 PointMemory = Annotated[float, Meta(ge=0, le=2**26)]
 Dataset = Annotated[
-    float, Meta(gt=0, le=1e12, description="What one epoch reads, per GPU: memory sensitivity follows.")
+    float,
+    Meta(gt=0, le=1e12, description="What one epoch reads, per GPU: memory sensitivity follows."),
 ]
 StepData = Annotated[float, Meta(gt=0, le=1e9, description="What one step reads, per GPU.")]
 Storage = Annotated[
     float, Meta(gt=0, le=1e9, description="What storage gives one GPU beyond what is cached.")
 ]
-Argv = Annotated[
-    list[Annotated[str, Meta(max_length=32_768)]], Meta(min_length=1, max_length=1000)
-]
+Argv = Annotated[list[Annotated[str, Meta(max_length=32_768)]], Meta(min_length=1, max_length=1000)]
 Env = Annotated[
     dict[str, Annotated[str, Meta(max_length=32_768)]],
     Meta(max_length=1000, description="Never shown again; only its keys, and only to you."),

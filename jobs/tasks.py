@@ -7,6 +7,9 @@ from clusters.rounds import due_clusters, round_claim
 from clusters.services import nodes_finish_draining
 from jobs.agents.loss import watch_nodes
 from jobs.ledger.settle import settle_due
+from jobs.profiling.fits import fits_due
+from jobs.profiling.learning import attempts_learn
+from jobs.profiling.runs import runs_look
 from jobs.scheduling.nudge import TASK
 from jobs.scheduling.retention import forget_rounds
 from jobs.scheduling.round import run_round
@@ -43,6 +46,20 @@ def digest() -> None:
     """Read the samples that came in, and settle the attempts whose time has come."""
     samples_digest()
     settle_due(now=timezone.now())
+
+
+@shared_task(name="jobs.steer")
+def steer() -> None:
+    """Let profiling runs in, and take those under way to their next configuration."""
+    runs_look(now=timezone.now())
+
+
+@shared_task(name="jobs.learn")
+def learn() -> None:
+    """Take in what attempts teach about their profiles, and fit those that have learned."""
+    now = timezone.now()
+    attempts_learn(now=now)
+    fits_due(now=now)
 
 
 @shared_task(name="jobs.sweep")

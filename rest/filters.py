@@ -65,6 +65,15 @@ class IntegerFilter(Filter):
         return int(text)
 
 
+class NumberFilter(Filter):
+    schema = {"type": "number", "minimum": 0, "maximum": 1e9}
+
+    def read(self, text: str) -> float:
+        if not re.fullmatch(r"[0-9]{1,10}(\.[0-9]{1,9})?", text) or float(text) > 1e9:
+            raise ValueError("Must be a number from 0 to 1000000000.")
+        return float(text)
+
+
 class BooleanFilter(Filter):
     schema = {"type": "boolean"}
 

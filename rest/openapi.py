@@ -125,7 +125,13 @@ def header_parameters(view: Any, action: str, method: str) -> list[Schema]:
 def query_parameters(view: Any, action: str) -> list[Schema]:
     declared = view.query_parameters.get(action, {})
     return [
-        _parameter("query", name, dict(known.schema), known.extra.get("help_text", ""))
+        _parameter(
+            "query",
+            name,
+            dict(known.schema),
+            known.extra.get("help_text", ""),
+            required=known.extra["required"],
+        )
         for name, known in declared.items()
     ]
 

@@ -125,6 +125,10 @@ NODE_SYNCS_PER_MINUTE = environment.integer("NODE_SYNCS_PER_MINUTE", 1200)
 NODE_TELEMETRY_PER_MINUTE = environment.integer("NODE_TELEMETRY_PER_MINUTE", 120)
 NODE_LOGS_PER_MINUTE = environment.integer("NODE_LOGS_PER_MINUTE", 600)
 
+# Of a cluster's GPUs, how many may measure profiles at once (one always may), and for how long.
+PROFILING_SHARE = environment.number("PROFILING_SHARE", 0.1)
+PROFILING_LONGEST_S = environment.integer("PROFILING_LONGEST_S", 900)
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["tenancy.authentication.BearerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["tenancy.permissions.HasRight"],
@@ -177,6 +181,8 @@ CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "jobs.tick", "schedule": 1.0, "options": {"expires": 5}},
     "watch": {"task": "jobs.watch", "schedule": 2.0, "options": {"expires": 5}},
     "digest": {"task": "jobs.digest", "schedule": 1.0, "options": {"expires": 5}},
+    "steer": {"task": "jobs.steer", "schedule": 1.0, "options": {"expires": 5}},
+    "learn": {"task": "jobs.learn", "schedule": 10.0, "options": {"expires": 9}},
     "sweep": {"task": "jobs.sweep", "schedule": 60.0, "options": {"expires": 50}},
     "forecasts": {"task": "whatif.tick", "schedule": 10.0, "options": {"expires": 9}},
     "simulations": {"task": "whatif.sweep", "schedule": 30.0, "options": {"expires": 25}},

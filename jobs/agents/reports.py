@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -169,16 +170,19 @@ def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:
     fetch(_PROGRESS, values)
 
 
-def _speed(speed: Speed | None) -> dict[str, float | None]:
+_SPEED = {
+    "speed_steps": "steps",
+    "speed_s": "steps_s",
+    "speed_mj": "energy_mj",
+    "speed_mj_s": "energy_s",
+    "speed_clock_mhz": "clock_mhz",
+    "speed_cpus": "cpus",
+}
+
+
+def _speed(speed: Speed | None) -> dict[str, Any]:
     """Of the clock and CPUs that it has now: what was measured before them is no longer true."""
-    return {
-        "speed_steps": speed and speed.steps,
-        "speed_s": speed and speed.steps_s,
-        "speed_mj": speed and speed.energy_mj,
-        "speed_mj_s": speed and speed.energy_s,
-        "speed_clock_mhz": speed and speed.clock_mhz,
-        "speed_cpus": speed and speed.cpus,
-    }
+    return {column: getattr(speed, name, None) for column, name in _SPEED.items()}
 
 
 def _move(attempt: Attempt, job: Job, parts: Sequence[Part], now: datetime) -> None:

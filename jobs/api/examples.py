@@ -23,6 +23,7 @@ _JOB: dict[str, Any] = {
     "cluster": "demo",
     "partition": None,
     "profile": None,
+    "profile_basis": "neutral",
     "array_id": None,
     "array_index": None,
     "state": "queued",
@@ -82,6 +83,9 @@ _EXPLANATION = {
     "round_id": 88,
     "round_at": "2026-02-01T09:30:01Z",
     "evidence": {"nodes": 16, "exhausted": {"gpus": 16}, "facts": {"gpus_asked": 4}},
+    "profile_basis": "neutral",
+    "profile_text": "Nothing was measured of its kind: a neutral profile is used,"
+    " and its own estimate of its run time.",
     "remedies": [{"action": "reduce_gpus", "to": 2, "text": "ask for 2 GPUs"}],
     "forecast": {
         "start_at": "2026-02-01T11:05:00Z",
@@ -155,33 +159,6 @@ ARRAYS = {
     "retrieve": Example(response={**_ARRAY, "states": _STATES}),
     "create": Example(request={"name": "sweep", "size": 100, "job": _SUBMIT}, response=_ARRAY),
     "cancel": Example(response={"cancelled": 60, "stopping": 8}),
-}
-
-_POINT = {
-    "gpu_type": "A100",
-    "gpus": 4,
-    "steps_per_s": 11.5,
-    "clock_mhz": None,
-    "watts_per_gpu": 320.0,
-}
-_PROFILE = {
-    "id": 3,
-    "name": "resnet-50/imagenet",
-    "tenant": "vision-lab",
-    "points": [_POINT],
-    "version": 1,
-    "created_at": "2026-02-01T09:30:00Z",
-    "updated_at": "2026-02-01T09:30:00Z",
-}
-PROFILES = {
-    "list": Example(response=_PROFILE),
-    "retrieve": Example(response=_PROFILE),
-    "create": Example(
-        request={"name": "resnet-50/imagenet", "points": [_POINT]}, response=_PROFILE
-    ),
-    "partial_update": Example(
-        request={"points": []}, response={**_PROFILE, "points": [], "version": 2}
-    ),
 }
 
 _ATTEMPT = {

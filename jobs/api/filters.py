@@ -5,8 +5,15 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from clusters.models import Cluster
-from jobs.models import Attempt, Job, Profile, Round
-from rest.filters import ChoiceFilter, FilterSet, InstantFilter, IntegerFilter, TextFilter
+from jobs.models import Attempt, Job, Profile, ProfilePoint, ProfilingRun, Round
+from rest.filters import (
+    BooleanFilter,
+    ChoiceFilter,
+    FilterSet,
+    InstantFilter,
+    IntegerFilter,
+    TextFilter,
+)
 from tenancy.models import Tenant
 
 
@@ -54,6 +61,16 @@ class ArrayFilters(FilterSet):
 class ProfileFilters(FilterSet):
     tenant = NamedFilter(Tenant, "tenant")
     name = TextFilter()
+
+
+class PointFilters(FilterSet):
+    gpu_type = TextFilter()
+    source = ChoiceFilter(ProfilePoint.Source)
+    accepted = BooleanFilter()
+
+
+class ProfilingFilters(FilterSet):
+    state = ChoiceFilter(ProfilingRun.State)
 
 
 class AttemptFilters(FilterSet):

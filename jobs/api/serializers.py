@@ -1,6 +1,6 @@
 """Shapes of what the work's resources answer; what they take is in jobs/specs.py."""
 
-from jobs.models import Attempt, Job, JobDependency
+from jobs.models import Attempt, Job, JobDependency, Profile
 from rest import fields
 from rest.serializers import StrictSerializer
 
@@ -12,6 +12,11 @@ class JobOut(StrictSerializer):
     cluster = fields.Text(read_only=True, source="cluster_name")
     partition = fields.Text(read_only=True, source="partition_name", allow_null=True)
     profile = fields.Text(read_only=True, source="profile_name", allow_null=True)
+    profile_basis = fields.Choice(
+        Profile.Basis.choices,
+        read_only=True,
+        help_text="What its speed is predicted from; neutral: from its own estimate alone.",
+    )
     array_id = fields.Integer(read_only=True, allow_null=True)
     array_index = fields.Integer(read_only=True, allow_null=True)
     state = fields.Choice(Job.State.choices, read_only=True)
@@ -115,6 +120,8 @@ class ExplanationOut(StrictSerializer):
     round_id = fields.Integer(read_only=True, allow_null=True)
     round_at = fields.Instant(read_only=True, allow_null=True)
     evidence = fields.JsonObject(read_only=True)
+    profile_basis = fields.Choice(Profile.Basis.choices, read_only=True)
+    profile_text = fields.Text(read_only=True)
     remedies = RemedyOut(many=True, read_only=True)
     forecast = StartForecastOut(read_only=True, allow_null=True)
 
@@ -160,24 +167,6 @@ class ArrayCancelOut(StrictSerializer):
     stopping = fields.Integer(
         read_only=True, help_text="Asked to stop; cancelled when their agents say so."
     )
-
-
-class PointOut(StrictSerializer):
-    gpu_type = fields.Text(read_only=True)
-    gpus = fields.Integer(read_only=True)
-    steps_per_s = fields.Number(read_only=True)
-    clock_mhz = fields.Integer(read_only=True, allow_null=True)
-    watts_per_gpu = fields.Number(read_only=True, allow_null=True)
-
-
-class ProfileOut(StrictSerializer):
-    id = fields.Integer(read_only=True)
-    name = fields.Text(read_only=True)
-    tenant = fields.Text(read_only=True, source="tenant_name")
-    points = PointOut(many=True, read_only=True)
-    version = fields.Integer(read_only=True)
-    created_at = fields.Instant(read_only=True)
-    updated_at = fields.Instant(read_only=True)
 
 
 class AttemptOut(StrictSerializer):

@@ -91,3 +91,11 @@ class ProfileCreate(StructInput):
 
 class ProfilePatch(StructInput):
     struct = specs.ProfileChanges
+
+
+class PointsAdd(StructInput):
+    struct = specs.PointsSpec
+
+
+class ProfilingCreate(StructInput):
+    struct = specs.ProfilingSpec

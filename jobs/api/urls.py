@@ -8,7 +8,12 @@ from jobs.api.energy import JobEnergyView, NodeEnergyView, RepriceView, Statemen
 from jobs.api.events import JobEventViewSet
 from jobs.api.jobs import JobViewSet
 from jobs.api.logs import JobLogsView
-from jobs.api.profiles import ProfileViewSet
+from jobs.api.profiles import (
+    ProfileFitViewSet,
+    ProfilePointViewSet,
+    ProfileViewSet,
+    ProfilingRunViewSet,
+)
 from jobs.api.rounds import RoundViewSet, ShadowView
 from rest.routing import ID, Router
 
@@ -21,6 +26,15 @@ router.register("rounds", RoundViewSet, basename="rounds")
 
 urlpatterns = [
     *router.urls,
+    re_path(
+        rf"^profiles/(?P<profile_id>{ID})/points/?$",
+        ProfilePointViewSet.as_view({"get": "list", "post": "create"}),
+    ),
+    re_path(rf"^profiles/(?P<profile_id>{ID})/fits/?$", ProfileFitViewSet.as_view({"get": "list"})),
+    re_path(
+        rf"^profiles/(?P<profile_id>{ID})/runs/?$",
+        ProfilingRunViewSet.as_view({"get": "list", "post": "create"}),
+    ),
     re_path(
         rf"^jobs/(?P<job_id>{ID})/events/?$",
         JobEventViewSet.as_view({"get": "list"}),

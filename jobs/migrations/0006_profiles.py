@@ -68,6 +68,7 @@ class Migration(migrations.Migration):
                 ('source', models.TextField(choices=[('given', 'Given'), ('profiling', 'Profiling'), ('learned', 'Learned')])),
                 ('weight', models.FloatField(default=1.0)),
                 ('accepted', models.BooleanField(default=True)),
+                ('known_ratio', models.FloatField(null=True)),
                 ('measured_at', models.DateTimeField()),
             ],
         ),
@@ -169,6 +170,10 @@ class Migration(migrations.Migration):
             model_name='profile',
             name='storage_mib_per_s',
             field=models.FloatField(null=True),
+        ),
+        migrations.AddIndex(
+            model_name='part',
+            index=models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['ended_at'], name='part_by_end'),
         ),
         migrations.AddIndex(
             model_name='profile',

@@ -45,7 +45,12 @@ class Part(models.Model):
                 name="part_ended_when_over",
             ),
         )
-        indexes = (models.Index(fields=["node"], name="part_live", condition=~Q(state="ended")),)
+        indexes = (
+            models.Index(fields=["node"], name="part_live", condition=~Q(state="ended")),
+            models.Index(
+                fields=["ended_at"], name="part_by_end", condition=Q(ended_at__isnull=False)
+            ),
+        )
 
     def __str__(self) -> str:
         return f"attempt {self.attempt_id} on node {self.node_id}"

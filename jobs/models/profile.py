@@ -46,9 +46,7 @@ class Profile(models.Model):
                 condition=Q(basis__in=("neutral", "measured", "fitted")), name="profile_basis"
             ),
         )
-        indexes = (
-            models.Index(fields=["id"], name="profile_fit_due", condition=Q(fit_due=True)),
-        )
+        indexes = (models.Index(fields=["id"], name="profile_fit_due", condition=Q(fit_due=True)),)
 
     def __str__(self) -> str:
         return self.name
@@ -78,6 +76,8 @@ class ProfilePoint(models.Model):
     weight = models.FloatField(default=1.0)
     # False: too far from what others say; kept to be seen, and to notice that all have moved.
     accepted = models.BooleanField(default=True)
+    # Of a learned one: its speed over what was known when it came.
+    known_ratio = models.FloatField(null=True)
     attempt = models.ForeignKey(
         "jobs.Attempt", models.CASCADE, null=True, db_constraint=False, db_index=False
     )
@@ -126,7 +126,7 @@ class ProfilePoint(models.Model):
         indexes = (models.Index(fields=["profile", "id"], name="point_by_profile"),)
 
     def __str__(self) -> str:
-        return f"{self.gpu_type}×{self.gpus}: {self.steps_per_s:g}/s"
+        return f"{self.gpus} {self.gpu_type}: {self.steps_per_s:g}/s"
 
 
 class ProfileFit(models.Model):

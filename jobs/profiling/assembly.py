@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from policies.models.application import Application, Behaviour, GpuLimits
 from policies.models.points import Point
 from policies.models.sensitivity import Sensitivity
+from policies.models.sensitivity_fit import fit_sensitivity
 
 # With this much of the best speed, CPUs were not what held a point up.
 UNHINDERED = 0.98
@@ -33,12 +34,12 @@ class Data:
     step_mib: float | None = None
     storage_mib_per_s: float | None = None
 
-    def read(self) -> dict[str, float]:
-        """What is known as a whole: one without the others says nothing."""
+    def known(self) -> dict[str, float]:
+        """Only as a whole: one without the others says nothing."""
         dataset, step, storage = self.dataset_mib, self.step_mib, self.storage_mib_per_s
         if dataset is None or step is None or storage is None:
             return {}
-        return {"dataset_mib": dataset, "batch_mib": step, "storage_mib_per_s": storage}
+        return {"dataset_mib": dataset, "fetch_s": step / storage}
 
 
 def assembled(
@@ -89,18 +90,10 @@ Swept = tuple[str, int, float]
 
 
 class _Curve:
-    """Speed over CPUs where most CPU counts were tried, all else equal."""
+    """Speed over CPUs and memory where most CPU counts were tried, all else equal."""
 
     def __init__(self, where: Swept | None, swept: Sequence[Point]) -> None:
-        self._where = where
-        most = max((point.cpus_per_gpu for point in swept), default=0.0)
-        full = [(p.steps_per_s, p.weight) for p in swept if p.cpus_per_gpu == most]
-        self._full_per_s = _mean(full) if full else 0.0
-        # Relative to the speed with the most CPUs, and how much it counts.
-        self._samples: dict[float, list[tuple[float, float]]] = defaultdict(list)
-        for point in swept:
-            told = (point.steps_per_s / self._full_per_s, point.weight)
-            self._samples[point.cpus_per_gpu].append(told)
+        self._where, self._points = where, list(swept)
 
     @classmethod
     def swept(cls, points: Sequence[Typed]) -> "_Curve":
@@ -118,24 +111,28 @@ class _Curve:
         """From points elsewhere that were held up by their CPUs: they go as fast as those allow."""
         if self._where is None:
             return
-        most = max(self._samples)
+        kind, gpus, _ = self._where
+        here = fitted.predict(kind, gpus).steps_per_s
         for one in points:
-            kind, point = one.gpu_type, one.point
+            point = one.point
             # Neither nan nor more than were ever needed.
-            if not point.cpus_per_gpu < most or _where(one) == self._where:
+            if not point.cpus_per_gpu < self._most_cpus or _where(one) == self._where:
                 continue
-            free = fitted.predict(kind, point.gpus, point.clock_mhz).steps_per_s
-            best = fitted.predict(kind, point.gpus).steps_per_s
+            free = fitted.predict(one.gpu_type, point.gpus, point.clock_mhz).steps_per_s
+            best = fitted.predict(one.gpu_type, point.gpus).steps_per_s
             if point.steps_per_s < UNHINDERED * free:
-                told = (point.steps_per_s / best, point.weight)
-                self._samples[point.cpus_per_gpu].append(told)
+                as_here = replace(point, steps_per_s=point.steps_per_s / best * here)
+                self._points.append(replace(as_here, mem_mib_per_gpu=math.nan))
 
     def sensitivity(self, data: Data) -> Sensitivity | None:
         if self._where is None:
             return None
-        cpus = sorted(self._samples)
-        speeds = [_mean(self._samples[count]) * self._full_per_s for count in cpus]
-        return Sensitivity.of_curve(cpus, speeds, reference_cpus=cpus[-1], **data.read())
+        known = data.known()
+        return fit_sensitivity(self._points, reference_cpus=self._most_cpus, **known).model
+
+    @property
+    def _most_cpus(self) -> float:
+        return max(point.cpus_per_gpu for point in self._points)
 
 
 def _where(one: Typed) -> Swept:
@@ -144,8 +141,3 @@ def _where(one: Typed) -> Swept:
 
 def _counts(points: Sequence[Point]) -> int:
     return len({point.cpus_per_gpu for point in points})
-
-
-def _mean(samples: Iterable[tuple[float, float]]) -> float:
-    pairs = list(samples)
-    return sum(value * weight for value, weight in pairs) / sum(weight for _, weight in pairs)

@@ -49,4 +49,4 @@ def _at(problem: Problem, points: Sequence[Typed], of_kind: Sequence[int]) -> Tr
 
 def _name(one: Typed) -> str:
     clock = f" at {one.point.clock_mhz:g} MHz" if one.point.clock_mhz else ""
-    return f"The point of {one.point.gpus} × {one.gpu_type}{clock}"
+    return f"The point of {one.point.gpus} {one.gpu_type}{clock}"

@@ -57,6 +57,7 @@ def latest_fits(profile_ids: Iterable[int]) -> dict[int, Document]:
 
 def typed(row: ProfilePoint, now: datetime | None = None) -> Typed:
     """As the models take it; with a `now`, what is old counts less."""
+    learned = row.source == ProfilePoint.Source.LEARNED
     age = timedelta(0) if now is None else max(now - row.measured_at, timedelta(0))
     point = Point(
         gpus=row.gpus,
@@ -64,7 +65,8 @@ def typed(row: ProfilePoint, now: datetime | None = None) -> Typed:
         clock_mhz=row.clock_mhz or 0,
         watts_per_gpu=_told(row.watts_per_gpu),
         cpus_per_gpu=_told(row.cpus_per_gpu),
-        mem_mib_per_gpu=_told(row.memory_mib_per_gpu),
+        # An attempt's memory is what it was given; whether it needed that much is not known.
+        mem_mib_per_gpu=math.nan if learned else _told(row.memory_mib_per_gpu),
         weight=row.weight * 0.5 ** (age / HALF_LIFE),
     )
     return Typed(row.gpu_type, point)

@@ -10,7 +10,16 @@ from django.db.models import Count, F, Q
 
 from clusters.models import Cluster
 from jobs.lifecycle import TERMINAL
-from jobs.models import Attempt, Job, Part, Profile, ProfileFit, ProfilePoint, ProfilingRun
+from jobs.models import (
+    Allocation,
+    Attempt,
+    Job,
+    Part,
+    Profile,
+    ProfileFit,
+    ProfilePoint,
+    ProfilingRun,
+)
 from jobs.profiling.fits import fit_refused, profile_fit
 from jobs.profiling.steering import Configuration, Heard, Measured, Sweep, result
 from jobs.scheduling.nudge import nudge
@@ -24,7 +33,9 @@ State = ProfilingRun.State
 def runs_look(*, now: datetime) -> None:
     """Called every second; without a run under way it costs one query."""
     live = ProfilingRun.objects.filter(state__in=(State.WAITING, State.ADMITTED))
-    for run_id, cluster_id, state in list(live.order_by("id").values_list("pk", "cluster", "state")):
+    for run_id, cluster_id, state in list(
+        live.order_by("id").values_list("pk", "cluster", "state")
+    ):
         with transaction.atomic():
             run = live.select_for_update(skip_locked=True).filter(pk=run_id).first()
             if run is None:
@@ -150,8 +161,12 @@ def _finish(run: ProfilingRun, detail: str, now: datetime) -> None:
 
 
 def _points(run: ProfilingRun, measured: Sequence[Measured], now: datetime) -> list[ProfilePoint]:
-    attempt = Attempt.objects.filter(job=run.job_id).order_by("-number").first()
-    held = attempt and attempt.allocation_set.select_related("node__gpu_type").first()
+    held = (
+        Allocation.objects.filter(attempt__job=run.job_id)
+        .select_related("node__gpu_type")
+        .order_by("-attempt__number")
+        .first()
+    )
     if held is None:
         return []
     return [
@@ -166,7 +181,7 @@ def _points(run: ProfilingRun, measured: Sequence[Measured], now: datetime) -> l
             steps_per_s=one.steps_per_s,
             watts_per_gpu=one.watts,
             source=ProfilePoint.Source.PROFILING,
-            attempt=attempt,
+            attempt_id=held.attempt_id,
             measured_at=now,
         )
         for one in measured

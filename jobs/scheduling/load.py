@@ -12,6 +12,7 @@ from clusters.models import Cluster, GpuType, Partition
 from jobs.scheduling import queries
 from jobs.scheduling.columns import read
 from jobs.scheduling.profiles import profile_table
+from jobs.scheduling.remaining import Where, remaining_s, steps_per_s
 from policies.snapshot import (
     Blocked,
     GpuTypeTable,
@@ -20,6 +21,7 @@ from policies.snapshot import (
     PartitionTable,
     Placements,
     Prices,
+    ProfileTable,
     Snapshot,
     TenantTable,
 )
@@ -51,15 +53,27 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     )  # fmt: skip
     type_ids = np.array([kind.pk for kind in gpu_types], np.int64)
     partition_ids = np.array([partition.pk for partition in partitions], np.int64)
-    profiles = profile_table(np.unique(jobs["profile"]), gpu_types)
+    placements = _placements(jobs, nodes, pieces)
+    node_table = _node_table(nodes, partition_ids, type_ids)
+    asked_gpus = np.concatenate([jobs["min_gpus"], jobs["max_gpus"], jobs["gpus"]])
+    profiles = profile_table(
+        np.unique(jobs["profile"]), gpu_types, asked_gpus[np.tile(jobs["profile"] > 0, 3)]
+    )
     return Snapshot(
         now_s=now.timestamp(),
         seed=seed,
         pue=float(cluster.pue),
         power_budget_w=float(cluster.power_budget_w or "inf"),
-        jobs=_job_table(jobs, tenants["id"], partition_ids, profiles.id, now.timestamp()),
-        placements=_placements(jobs, nodes, pieces),
-        nodes=_node_table(nodes, partition_ids, type_ids),
+        jobs=_job_table(
+            jobs,
+            profiles,
+            now.timestamp(),
+            tenant_ids=tenants["id"],
+            partition_ids=partition_ids,
+            held_type=_held_types(placements, node_table),
+        ),
+        placements=placements,
+        nodes=node_table,
         gpu_types=GpuTypeTable.of(
             name=tuple(kind.name for kind in gpu_types),
             idle_w=[kind.idle_w for kind in gpu_types],
@@ -98,20 +112,34 @@ def _read_jobs(cluster_id: int) -> Rows:
         min_gpus="i8", max_gpus="i8", gpu_types="i8", cpus_per_gpu="i8", mem_mib_per_gpu="i8",
         span="i8", preemptible="i8", work_total="f8", work_done="f8", attained_gpu_s="f8",
         est_total_s="f8", checkpoint_s="f8", restart_cost_s="f8",
-        started_s="f8", clock_mhz="i8", gpus="i8",
+        started_s="f8", clock_mhz="i8", gpus="i8", steps_per_s="f8",
     )  # fmt: skip
 
 
 def _job_table(
-    jobs: Rows, tenant_ids: Rows, partition_ids: Rows, profile_ids: Rows, now_s: float
+    jobs: Rows,
+    profiles: ProfileTable,
+    now_s: float,
+    *,
+    tenant_ids: Rows,
+    partition_ids: Rows,
+    held_type: Rows,
 ) -> JobTable:
     run_s = np.maximum(now_s - np.nan_to_num(jobs["started_s"], nan=now_s), 0)
     attained_gpu_s = jobs["attained_gpu_s"] + run_s * jobs["gpus"]
+    profile = _row_of(jobs["profile"], profiles.id)
+    gpu_types = jobs["gpu_types"].astype(np.int64).view(np.uint64)
+    gpus = np.where(jobs["gpus"] > 0, jobs["gpus"], jobs["min_gpus"])
+    predicted_per_s = steps_per_s(
+        Where(profile, held_type, gpu_types, gpus, jobs["clock_mhz"]), profiles
+    )
+    work_left = np.maximum(jobs["work_total"] - jobs["work_done"], 0)
+    by_estimate_s = np.maximum(jobs["est_total_s"] - attained_gpu_s / jobs["min_gpus"], 0)
     blocked = np.where(jobs["unmet"] > 0, Blocked.DEPENDENCY, Blocked.NO)
     return JobTable.of(
         id=jobs["id"],
         tenant=_row_of(jobs["tenant"], tenant_ids),
-        profile=_row_of(jobs["profile"], profile_ids),
+        profile=profile,
         partition=_row_of(jobs["partition"], partition_ids),
         state=jobs["state"],
         blocked=np.where(jobs["held"] > 0, Blocked.HELD, blocked),
@@ -121,16 +149,18 @@ def _job_table(
         tardiness_weight=jobs["tardiness_weight"],
         min_gpus=jobs["min_gpus"],
         max_gpus=jobs["max_gpus"],
-        gpu_types=jobs["gpu_types"].astype(np.int64).view(np.uint64),
+        gpu_types=gpu_types,
         cpus_per_gpu=jobs["cpus_per_gpu"],
         mem_mib_per_gpu=jobs["mem_mib_per_gpu"],
         span=jobs["span"] - 1,
         preemptible=jobs["preemptible"] > 0,
         work_total=jobs["work_total"],
-        work_left=np.maximum(jobs["work_total"] - jobs["work_done"], 0),
+        work_left=work_left,
         attained_gpu_s=attained_gpu_s,
-        est_total_s=jobs["est_total_s"],
-        est_run_s=np.maximum(jobs["est_total_s"] - attained_gpu_s / jobs["min_gpus"], 0),
+        est_total_s=np.where(
+            np.isnan(jobs["est_total_s"]), jobs["work_total"] / predicted_per_s, jobs["est_total_s"]
+        ),
+        est_run_s=remaining_s(work_left, jobs["steps_per_s"], predicted_per_s, by_estimate_s),
         started_s=jobs["started_s"],
         checkpoint_s=jobs["checkpoint_s"],
         restart_cost_s=jobs["restart_cost_s"],
@@ -148,6 +178,14 @@ def _placements(jobs: Rows, nodes: Rows, pieces: Rows) -> Placements:
         cpus=pieces["cpus"],
         mem_mib=pieces["mem_mib"],
     )
+
+
+def _held_types(placements: Placements, nodes: NodeTable) -> Rows:
+    """Of each job the GPU type of its first piece; -1 while it holds nothing."""
+    types = np.full(len(placements.offset) - 1, -1, np.int64)
+    holds = np.diff(placements.offset) > 0
+    types[holds] = nodes.gpu_type[placements.node[placements.offset[:-1][holds]]]
+    return types
 
 
 def _node_table(nodes: Rows, partition_ids: Rows, type_ids: Rows) -> NodeTable:

@@ -1,4 +1,4 @@
-"""Measured points of the profiles in a round's queue become the tensors that policies read."""
+"""Fitted models and measured points of a round's profiles become the tensors that policies read."""
 
 from collections.abc import Sequence
 
@@ -6,39 +6,47 @@ import numpy as np
 import numpy.typing as npt
 
 from clusters.models import GpuType
-from jobs.models import Profile
+from jobs.profiling.knowledge import applications
+from policies.models.application import Application
+from policies.models.tensors import profile_table as table_of
 from policies.snapshot import ProfileTable
 
+# Where speed is told over CPUs and memory per GPU, if anybody in the queue depends on them.
+CPUS = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 24, 32, 48, 64)
+MEM_MIB = tuple(1024 * gib for gib in (4, 8, 16, 32, 64, 128, 256, 512))
+MOST_COUNTS = 64
 
-def profile_table(ids: npt.NDArray[np.int64], gpu_types: Sequence[GpuType]) -> ProfileTable:
-    profiles = list(Profile.objects.filter(pk__in=[int(i) for i in ids if i > 0]).order_by("pk"))
-    if not profiles:
+
+def profile_table(
+    ids: npt.NDArray[np.int64], gpu_types: Sequence[GpuType], asked_gpus: npt.NDArray[np.int64]
+) -> ProfileTable:
+    """`asked_gpus` are numbers of GPUs that some job may get: models answer for each of them."""
+    known = applications([int(i) for i in ids if i > 0])
+    # A profile of which nothing is known says no more than none.
+    known = {pk: one for pk, one in sorted(known.items()) if not one.neutral}
+    if not known:
         return ProfileTable.none(len(gpu_types))
-    counts = sorted({int(point["gpus"]) for profile in profiles for point in profile.points})
-    clocks = _clock_grid(gpu_types)
-    shape = (len(profiles), len(gpu_types), len(counts), clocks.shape[1])
-    throughput, watts = np.full(shape, np.nan), np.full(shape, np.nan)
-    type_row = {kind.name: row for row, kind in enumerate(gpu_types)}
-    for row, profile in enumerate(profiles):
-        for point in profile.points:
-            kind = type_row.get(point["gpu_type"])
-            if kind is None:
-                continue
-            # A point without a clock was measured unlocked: at the highest.
-            at = clocks[kind] == point["clock_mhz"] if point.get("clock_mhz") else [-1]
-            cell = (row, kind, counts.index(point["gpus"]), at)
-            throughput[cell] = point["steps_per_s"]
-            watts[cell] = point.get("watts_per_gpu") or np.nan
-    return ProfileTable.of(
-        id=[profile.pk for profile in profiles],
-        gpu_counts=counts,
-        clocks_mhz=clocks,
-        throughput=throughput,
-        watts_per_gpu=watts,
-        cpus_per_gpu=[],
-        mem_mib_per_gpu=[],
-        relative_speed=np.empty((len(profiles), 0, 0)),
+    sensitive = any(one.sensitivity is not None for one in known.values())
+    return table_of(
+        list(known),
+        list(known.values()),
+        [kind.name for kind in gpu_types],
+        gpu_counts=_counts(list(known.values()), asked_gpus),
+        clocks_mhz=_clock_grid(gpu_types),
+        cpus_per_gpu=CPUS if sensitive else (),
+        mem_mib_per_gpu=MEM_MIB if sensitive else (),
     )
+
+
+def _counts(known: Sequence[Application], asked_gpus: npt.NDArray[np.int64]) -> list[int]:
+    """Those that were measured and, where models can tell, those that are asked for."""
+    behaviours = [behaviour for one in known for behaviour in one.behaviours.values()]
+    counts = {point.gpus for behaviour in behaviours for point in behaviour.points}
+    if any(behaviour.throughput is not None for behaviour in behaviours):
+        asked = np.unique(asked_gpus)
+        most = int(asked.max(initial=1))
+        counts |= {1 << bit for bit in range(most.bit_length())} | set(asked[:MOST_COUNTS].tolist())
+    return sorted(counts)
 
 
 def _clock_grid(gpu_types: Sequence[GpuType]) -> npt.NDArray[np.int32]:

@@ -7,6 +7,7 @@ the first QUEUE_WINDOW. `{cluster}` is a bigint; nothing else is interpolated.
 
 TENANT_WINDOW = 10_000
 QUEUE_WINDOW = 20_000
+SPEED_STEPS = 5
 
 NODES = """
 SELECT node.id, array_position(
@@ -64,11 +65,16 @@ heads AS (
     ) job
     ORDER BY job.priority DESC, job.id LIMIT {QUEUE_WINDOW}
 )
-SELECT 0::int8 AS state, {_JOB_COLUMNS}, 'nan'::float8, 0::int8, 0::int8 FROM heads job
+SELECT 0::int8 AS state, {_JOB_COLUMNS}, 'nan'::float8, 0::int8, 0::int8, 'nan'::float8
+FROM heads job
 UNION ALL
 SELECT CASE job.state WHEN 'preempting' THEN 2 ELSE 1 END::int8, {_JOB_COLUMNS},
        extract(epoch FROM coalesce(attempt.started_at, attempt.offered_at))::float8,
-       coalesce(attempt.clock_mhz, 0)::int8, attempt.gpus::int8
+       coalesce(attempt.clock_mhz, 0)::int8, attempt.gpus::int8,
+       -- Of a gang only one node hears of steps; a few of them are no speed yet.
+       coalesce((SELECT max(part.speed_steps / part.speed_s) FROM jobs_part part
+                 WHERE part.attempt_id = attempt.id AND part.speed_steps >= {SPEED_STEPS}
+                   AND part.speed_s > 0), 'nan')
 FROM jobs_job job
 JOIN jobs_attempt attempt ON attempt.job_id = job.id AND attempt.state NOT IN ('ended', 'lost')
 WHERE job.cluster_id = {{cluster}} AND job.state IN ('placed', 'running', 'preempting')

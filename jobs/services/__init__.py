@@ -2,7 +2,14 @@
 
 from jobs.services.arrays import array_submit
 from jobs.services.cancel import Cancelled, array_cancel, job_cancel
-from jobs.services.profiles import profile_create, profile_delete, profile_update
+from jobs.services.profiles import (
+    points_add,
+    profile_create,
+    profile_delete,
+    profile_fit,
+    profile_update,
+)
+from jobs.services.profiling import profiling_create
 from jobs.services.queue import job_hold, job_release, job_update
 from jobs.services.submit import ItemResult, job_submit, jobs_submit_bulk
 
@@ -17,7 +24,10 @@ __all__ = [
     "job_submit",
     "job_update",
     "jobs_submit_bulk",
+    "points_add",
     "profile_create",
     "profile_delete",
+    "profile_fit",
     "profile_update",
+    "profiling_create",
 ]

@@ -6,9 +6,10 @@ from django.db import transaction
 
 from jobs import contradictions
 from jobs.models import JobArray
+from jobs.services.drafts import submit_drafts
 from jobs.services.owners import owner_id, owner_name
 from jobs.services.store import Draft
-from jobs.services.submit import audited, submit_drafts
+from jobs.services.submit import audited
 from jobs.specs import ArraySpec
 from rest.problems import Problem
 from tenancy import audit
@@ -19,6 +20,7 @@ from tenancy.callers import Caller
 def array_submit(*, caller: Caller, spec: ArraySpec, now: datetime) -> JobArray:
     """All of its jobs or none: a problem with one is a problem with every one."""
     contradictions.refuse(contradictions.in_job(spec.job, "job"))
+    contradictions.refuse(contradictions.in_one_of_many(spec.job, "job"))
     tenant = owner_name(caller, spec.job.tenant, "/job/tenant")
     array = JobArray.objects.create(
         tenant_id=owner_id(caller, spec.job.tenant, "/job/tenant"),

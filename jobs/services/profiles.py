@@ -102,12 +102,12 @@ def profile_fit(*, caller: Caller, profile: Profile, now: datetime) -> ProfileFi
 def store_points(profile: Profile, points: Sequence[PointSpec], now: datetime) -> None:
     ProfilePoint.objects.bulk_create(_row(profile, point, now) for point in points)
     known = ProfilePoint.objects.filter(profile=profile, accepted=True).exists()
-    basis = Basis.NEUTRAL if not known else max(profile.basis, Basis.MEASURED, key=_KNOWING.index)
-    profile.basis, profile.fit_due = basis, known
+    if not known:
+        profile.basis = Basis.NEUTRAL
+    elif profile.basis == Basis.NEUTRAL:
+        profile.basis = Basis.MEASURED
+    profile.fit_due = known
     profile.save(update_fields=["basis", "fit_due"])
-
-
-_KNOWING = [Basis.NEUTRAL, Basis.MEASURED, Basis.FITTED]
 
 
 def refuse_points(points: Sequence[PointSpec], beside: Sequence[ProfilePoint] = ()) -> None:

@@ -38,6 +38,7 @@ class Stored:
     cluster_id: int
     partition_id: int | None
     profile_id: int | None
+    profile_basis: str
     unmet_dependencies: int
 
 
@@ -49,6 +50,7 @@ class _Found(NamedTuple):
     cluster_id: int | None
     partition_id: int | None
     profile_id: int | None
+    profile_basis: str | None
 
 
 _COLUMNS = {
@@ -82,7 +84,7 @@ _STORE = f"""
 WITH draft AS (
     SELECT nextval('jobs_job_id_seq') AS id, wanted.* FROM (
         SELECT item.*, owner.id AS tenant_id, domain.id AS cluster_id, slice.id AS partition_id,
-               kind.id AS profile_id
+               kind.id AS profile_id, kind.basis AS profile_basis
         FROM jsonb_to_recordset(%(items)s::jsonb) AS item
              (index int4, tenant text, cluster text, partition text, profile text, {_SHAPE})
         LEFT JOIN tenancy_tenant owner ON owner.name = item.tenant
@@ -107,7 +109,8 @@ WITH draft AS (
     INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
     SELECT tenant_id, id, %(now)s, NULL, 'queued', 'submitted', '{{}}' FROM stored ORDER BY id
 )
-SELECT id, tenant_id, cluster_id, partition_id, profile_id FROM draft ORDER BY index
+SELECT id, tenant_id, cluster_id, partition_id, profile_id, profile_basis
+FROM draft ORDER BY index
 """  # noqa: S608  # only the names of columns above are interpolated
 
 
@@ -123,6 +126,8 @@ def _item(index: int, draft: Draft) -> dict[str, object]:
     deadline_at = draft.spec.deadline_at
     return {
         **msgspec.structs.asdict(draft.spec),
+        # A table of its own has become the profile that is named.
+        "points": [],
         # Postgres reads offsets up to 15:59 only.
         "deadline_at": deadline_at and deadline_at.astimezone(UTC),
         "index": index,
@@ -151,6 +156,7 @@ def _result(draft: Draft, found: _Found) -> Stored | Conflict:
         found.cluster_id,
         found.partition_id,
         found.profile_id,
+        found.profile_basis or "neutral",
         draft.unmet_dependencies,
     )
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,10 +12,10 @@ from django.db import transaction
 
 from jobs import contradictions, structs
 from jobs.models import Job
-from jobs.scheduling.nudge import nudge
+from jobs.services.drafts import submit_drafts
 from jobs.services.owners import owner_name
-from jobs.services.predecessors import counted, link, links_of, lock_predecessors
-from jobs.services.store import Draft, Stored, store
+from jobs.services.profile_of_job import measured_first, with_inline_profile
+from jobs.services.store import Draft, Stored
 from jobs.specs import JobSpec
 from rest.pointers import pointer
 from rest.problems import Problem
@@ -27,6 +27,10 @@ from tenancy.callers import Caller
 def job_submit(*, caller: Caller, spec: JobSpec, now: datetime) -> Job:
     contradictions.refuse(contradictions.in_job(spec))
     draft = Draft(spec, owner_name(caller, spec.tenant))
+    if spec.points:
+        draft = replace(draft, spec=with_inline_profile(draft, now=now))
+    if spec.profile_first:
+        draft = replace(draft, spec=measured_first(caller, draft, now=now))
     (result,) = submit_drafts([draft], now=now)
     if isinstance(result, Problem):
         raise result
@@ -62,35 +66,12 @@ def jobs_submit_bulk(
     ]
 
 
-def submit_drafts(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Problem]:
-    """Store what can be stored, wake the schedulers; one result per draft, in their order."""
-    if not drafts:
-        return []
-    known = lock_predecessors(drafts)
-    judged = [counted(draft, known) for draft in drafts]
-    sound = [draft for draft in judged if isinstance(draft, Draft)]
-    stored = store(sound, now=now) if sound else []
-    link(
-        [
-            row
-            for draft, result in zip(sound, stored, strict=True)
-            if draft.spec.depends_on and isinstance(result, Stored)
-            for row in links_of(
-                draft, job_id=result.id, tenant_id=result.tenant_id, known=known, now=now
-            )
-        ]
-    )
-    for cluster_id in {result.cluster_id for result in stored if isinstance(result, Stored)}:
-        nudge(cluster_id)
-    results = iter(stored)
-    return [next(results) if isinstance(draft, Draft) else draft for draft in judged]
-
-
 def _draft(caller: Caller, index: int, item: dict[str, Any]) -> Draft | Problem:
     path = ("jobs", index)
     try:
         spec = structs.read(JobSpec, item, *path)
         contradictions.refuse(contradictions.in_job(spec, *path))
+        contradictions.refuse(contradictions.in_one_of_many(spec, *path))
         return Draft(spec, owner_name(caller, spec.tenant, pointer((*path, "tenant"))), path)
     except Problem as problem:
         return problem
@@ -118,11 +99,17 @@ def _audit_bulk(caller: Caller, stored: Sequence[Stored]) -> None:
         audit.record(caller, "job.submit_bulk", None, changes, tenant_id=tenant_id)
 
 
+_NOT_COLUMNS = (
+    *("tenant", "cluster", "partition", "gpus", "depends_on"),
+    *("profile", "points", "profile_first"),
+)
+
+
 def _row(draft: Draft, stored: Stored, now: datetime) -> Job:
     """The stored job without reading it back: everything in it is known."""
     spec = draft.spec
     values = msgspec.structs.asdict(spec)
-    for name in ("tenant", "cluster", "partition", "profile", "gpus", "depends_on"):
+    for name in _NOT_COLUMNS:
         del values[name]
     values["min_gpus"], values["max_gpus"] = spec.gpu_range
     values["tardiness_price_per_h"] = Decimal(spec.tardiness_price_per_h)
@@ -142,6 +129,7 @@ def _row(draft: Draft, stored: Stored, now: datetime) -> Job:
         "cluster_name": spec.cluster,
         "partition_name": spec.partition,
         "profile_name": spec.profile,
+        "profile_basis": stored.profile_basis,
     }
     for name, value in names.items():
         setattr(job, name, value)

@@ -136,7 +136,14 @@ class Application:
         found = _measured(behaviour, at) or _modelled(behaviour, at, self.grows)
         if found is None:
             return self._unknown(gpus)
-        return _scaled(found, self._relative_speed(cpus_per_gpu, mem_mib_per_gpu))
+        by = self._relative_speed(cpus_per_gpu, mem_mib_per_gpu)
+        if by >= 1.0:
+            return _scaled(found, by)
+        # A batch takes the longer of computing and getting its data: a clock that slows down only
+        # what is waited for anyway costs nothing.
+        full = _Configuration(gpus, 0.0, at.batch_per_gpu, nodes)
+        best = _measured(behaviour, full) or _modelled(behaviour, full, self.grows) or found
+        return _scaled(found, min(1.0, by * best.steps_per_s / found.steps_per_s))
 
     def _unknown(self, gpus: int) -> Prediction:
         """Nothing is known of this GPU type: of other types only that it says nothing of this."""

@@ -1,6 +1,5 @@
 """The Django admin of the work, as an operator uses it."""
 
-import json
 from typing import Any
 
 import pytest
@@ -135,14 +134,13 @@ def save_profile(browser: Client, path: str, **fields: Any) -> Any:
 
 
 def test_a_profile_is_made_changed_and_deleted(browser: Client, world: World) -> None:
-    point = {"gpu_type": "A100", "gpus": 2, "steps_per_s": 7.5}
-    save_profile(browser, "add", tenant=world.ours.pk, name="p", points=json.dumps([point]))
+    save_profile(browser, "add", tenant=world.ours.pk, name="p", dataset_mib="1000")
     profile = Profile.objects.get()
-    assert (profile.tenant_id, profile.points) == (world.ours.pk, [point])
+    assert (profile.tenant_id, profile.dataset_mib) == (world.ours.pk, 1000)
 
-    save_profile(browser, f"{profile.pk}/change", name="p", points="[]")
+    save_profile(browser, f"{profile.pk}/change", name="q", dataset_mib="1000")
     profile.refresh_from_db()
-    assert (profile.points, profile.version) == ([], 2)
+    assert (profile.name, profile.version) == ("q", 2)
 
     save_profile(browser, f"{profile.pk}/delete", post="yes")
     assert not Profile.objects.exists()
@@ -151,9 +149,6 @@ def test_a_profile_is_made_changed_and_deleted(browser: Client, world: World) ->
 
 
 def test_a_bad_profile_says_where(browser: Client, world: World) -> None:
-    point = {"gpu_type": "A100", "gpus": 0, "steps_per_s": 7.5}
-    answer = save_profile(
-        browser, "add", tenant=world.ours.pk, name="p", points=json.dumps([point])
-    )
-    assert "0/gpus: Expected" in answer.content.decode()
+    answer = save_profile(browser, "add", tenant=world.ours.pk, name="p", dataset_mib="-1")
+    assert "Expected `float` &gt; 0.0" in answer.content.decode()
     assert not Profile.objects.exists()

@@ -25,6 +25,9 @@ TABLES = [
         "jobevent",
         "part",
         "profile",
+        "profilefit",
+        "profilepoint",
+        "profilingrun",
         "round",
     )
 ]

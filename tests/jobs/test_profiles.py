@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Profile
+from jobs.models import Profile, ProfilePoint
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import Submit, World
@@ -23,9 +23,14 @@ def make(api: Api, name: str = "resnet-50/imagenet", **fields: Any) -> dict[str,
 def test_a_profile_keeps_its_points(member: Api, world: World) -> None:
     full = {**POINT, "gpus": 4, "clock_mhz": 1410, "watts_per_gpu": 310.5}
     made = make(member, points=[POINT, full])
-    assert made["points"] == [{**POINT, "clock_mhz": None, "watts_per_gpu": None}, full]
-    profile = Profile.objects.get()
-    assert (profile.tenant_id, profile.points) == (world.ours.pk, [POINT, full])
+    rest = dict.fromkeys(("clock_mhz", "watts_per_gpu", "cpus_per_gpu", "memory_mib_per_gpu"))
+    assert made["points"] == [{**rest, **POINT}, {**rest, **full}]
+    assert (made["basis"], made["fit"]) == ("measured", None)
+    rows = ProfilePoint.objects.filter(tenant=world.ours, profile=made["id"]).order_by("id")
+    assert [(row.gpus, row.source, row.watts_per_gpu) for row in rows] == [
+        (2, "given", None),
+        (4, "given", 310.5),
+    ]
     assert member.get(f"{PROFILES}{made['id']}/").json() == made
     assert AuditRow.objects.get(action="profile.create").changes == {
         "name": "resnet-50/imagenet",

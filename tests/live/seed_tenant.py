@@ -16,11 +16,11 @@ from jobs.models import (
     JobDependency,
     JobEvent,
     Part,
-    Profile,
 )
 from tenancy.models import ApiToken, AuditRow, Membership, Tenant
 from tests.live.seed_energy import seed_energy
 from tests.live.seed_machines import Machines
+from tests.live.seed_profile import seed_profile, seed_run
 from tests.live.world import CANARY, THEIR_IDS_FROM, Ids
 
 CPUS, MEMORY_MIB = 4, 1024
@@ -64,6 +64,7 @@ def seed_tenant(machines: Machines, marks: Marks, *, gpu: int, now: datetime) ->
     waiting = jobs.job(unmet_dependencies=1)
     JobDependency.objects.create(tenant=tenant, job=waiting, on_job=running)
     queued = jobs.job()
+    seed_run(jobs.profile, ended, marks.text, now)
     seed_energy(machines, queued, marks.text("printed"), machines.gpus[gpu], now)
     return Owned(
         tenant.pk,
@@ -89,10 +90,7 @@ def seed_tenant(machines: Machines, marks: Marks, *, gpu: int, now: datetime) ->
 class _Jobs:
     def __init__(self, machines: Machines, tenant: Tenant, marks: Marks, now: datetime) -> None:
         self.machines, self.tenant, self.marks, self.now = machines, tenant, marks, now
-        point = {"gpu_type": marks.text("type"), "gpus": 1, "steps_per_s": 2.0}
-        self.profile = Profile.objects.create(
-            tenant=tenant, name=marks.text("profile"), points=[point]
-        )
+        self.profile = seed_profile(tenant, marks.text, now)
         self.array = JobArray.objects.create(tenant=tenant, name=marks.text("array"), size=1)
 
     def job(self, **fields: object) -> Job:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from clusters.models import Gpu, GpuQuota, Node, Partition, Tariff
-from jobs.models import Job, JobDependency, Profile
+from jobs.models import Job, JobDependency
 from jobs.scheduling.load import load_snapshot
 from jobs.scheduling.round import decide
 from policies.snapshot import Blocked, JobState, NodeState, Span
@@ -19,6 +19,7 @@ from tests.jobs.scheduling.world import (
     make_gpu_type,
     make_jobs,
     make_nodes,
+    make_profile,
     make_tenant,
 )
 
@@ -162,10 +163,10 @@ def test_prices_come_from_the_clusters_tariff() -> None:
 def test_profile_points_become_tensors() -> None:
     cluster, tenant = make_cluster(), make_tenant()
     make_gpu_type("A100", clocks_mhz=[1410, 900])
-    profile = Profile.objects.create(
-        tenant=tenant,
-        name="resnet",
-        points=[
+    profile = make_profile(
+        tenant,
+        "resnet",
+        [
             {"gpu_type": "A100", "gpus": 1, "clock_mhz": 900, "steps_per_s": 3.0},
             {"gpu_type": "A100", "gpus": 2, "steps_per_s": 7.0, "watts_per_gpu": 350},
             {"gpu_type": "gone", "gpus": 2, "steps_per_s": 9.0},

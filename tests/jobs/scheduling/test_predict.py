@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jobs.models import Attempt, Profile
+from jobs.models import Attempt
 from jobs.scheduling.round import run_round
 from tests.jobs.scheduling.world import (
     NOW,
@@ -12,6 +12,7 @@ from tests.jobs.scheduling.world import (
     make_gpu_type,
     make_jobs,
     make_nodes,
+    make_profile,
     make_tenant,
 )
 
@@ -28,7 +29,7 @@ def _predicted(points: list[dict[str, Any]] | None = None, **fields: Any) -> tup
     cluster, tenant = make_cluster(), make_tenant()
     make_nodes(cluster, make_gpu_type("A100"), 1)
     if points is not None:
-        fields["profile"] = Profile.objects.create(tenant=tenant, name="p", points=points)
+        fields["profile"] = make_profile(tenant, "p", points)
     make_jobs(cluster, tenant, 1, min_gpus=2, max_gpus=2, **fields)
     run_round(cluster.pk, now=NOW)
     attempt = Attempt.objects.get()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from clusters.models import Cluster, Gpu, GpuType, Node, Rack
-from jobs.models import Job
+from jobs.models import Job, Profile, ProfilePoint
 from tenancy.models import Tenant
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -57,6 +57,21 @@ def make_nodes(
         for index in range(gpus)
     )
     return nodes
+
+
+def make_profile(tenant: Tenant, name: str, points: Sequence[dict[str, Any]] = ()) -> Profile:
+    basis = Profile.Basis.MEASURED if points else Profile.Basis.NEUTRAL
+    profile = Profile.objects.create(tenant=tenant, name=name, basis=basis, updated_at=NOW)
+    add_points(profile, points)
+    return profile
+
+
+def add_points(profile: Profile, points: Sequence[dict[str, Any]]) -> None:
+    values = {"source": ProfilePoint.Source.GIVEN, "measured_at": NOW}
+    ProfilePoint.objects.bulk_create(
+        ProfilePoint(tenant_id=profile.tenant_id, profile=profile, **{**values, **point})
+        for point in points
+    )
 
 
 def make_jobs(
