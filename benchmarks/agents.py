@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -83,8 +83,8 @@ def load(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def service(database_url: str) -> Iterator[str]:
-    """API, workers and beat as `make up` starts them, without its agents."""
+def service(database_url: str, agents: Sequence[dict[str, str]] = ()) -> Iterator[str]:
+    """API, workers and beat as `make up` starts them, without its agents but with these."""
     place = tempfile.TemporaryDirectory(prefix="fairwatt-bench-", dir="/tmp")
     with place as name, ExitStack() as up:
         var = Path(name)
@@ -92,7 +92,7 @@ def service(database_url: str) -> Iterator[str]:
         up.enter_context(running(queue.program, var / "broker.log"))
         env = {**os.environ, "DATABASE_URL": database_url, "BROKER_URL": queue.url,
                "CACHE_URL": queue.url, "FAIRWATT_VAR": name}  # fmt: skip
-        (var / "demo.json").write_text(json.dumps({"agents": []}))
+        (var / "demo.json").write_text(json.dumps({"agents": list(agents)}))
         (var / "static").mkdir()
         root = Path(__file__).resolve().parents[1]
         site = Site(root, var, LOOPBACK, free_port(), env, lock=sys.stderr.fileno())

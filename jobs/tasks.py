@@ -57,9 +57,8 @@ def steer() -> None:
 @shared_task(name="jobs.learn")
 def learn() -> None:
     """Take in what attempts teach about their profiles, and fit those that have learned."""
-    now = timezone.now()
-    attempts_learn(now=now)
-    fits_due(now=now)
+    attempts_learn(now=timezone.now())
+    fits_due(now=timezone.now())
 
 
 @shared_task(name="jobs.sweep")

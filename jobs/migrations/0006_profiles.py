@@ -163,6 +163,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='profile',
+            name='revision',
+            field=models.BigIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name='profile',
             name='inline',
             field=models.BooleanField(default=False),
         ),

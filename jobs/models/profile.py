@@ -29,6 +29,8 @@ class Profile(models.Model):
     # Points came since the last fit; and why the last could not be made.
     fit_due = models.BooleanField(default=False)
     fit_refused = models.TextField(default="")
+    # Grows with everything that is learned; `version` only with what its owner changes.
+    revision = models.BigIntegerField(default=0)
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

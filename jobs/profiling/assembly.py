@@ -87,6 +87,7 @@ def _relative_speed(sensitivity: Sensitivity, point: Point) -> float:
 
 
 Swept = tuple[str, int, float]
+_ANY_MEMORY = {"mem_mib_per_gpu": math.nan}
 
 
 class _Curve:
@@ -108,21 +109,28 @@ class _Curve:
         return cls(most, sweeps[most])
 
     def learn(self, points: Sequence[Typed], fitted: Application) -> None:
-        """From points elsewhere that were held up by their CPUs: they go as fast as those allow."""
+        """Say the same of one GPU, and take in points elsewhere that were held up by their CPUs.
+
+        Data come as fast as the CPUs of all GPUs together allow, however many share a batch.
+        """
         if self._where is None:
             return
-        kind, gpus, _ = self._where
-        here = fitted.predict(kind, gpus).steps_per_s
+        here, most = fitted.predict(self._where[0], 1).steps_per_s, self._most_cpus
+        told = []
         for one in points:
             point = one.point
+            swept = _where(one) == self._where
             # Neither nan nor more than were ever needed.
-            if not point.cpus_per_gpu < self._most_cpus or _where(one) == self._where:
+            if not (swept or point.cpus_per_gpu < most):
                 continue
             free = fitted.predict(one.gpu_type, point.gpus, point.clock_mhz).steps_per_s
-            best = fitted.predict(one.gpu_type, point.gpus).steps_per_s
             if point.steps_per_s < UNHINDERED * free:
-                as_here = replace(point, steps_per_s=point.steps_per_s / best * here)
-                self._points.append(replace(as_here, mem_mib_per_gpu=math.nan))
+                alone = point.gpus * fitted.predict(one.gpu_type, 1).steps_per_s
+                per_s = point.steps_per_s / alone * here
+                told.append(replace(point, steps_per_s=per_s, **({} if swept else _ANY_MEMORY)))
+            elif swept:
+                told.append(replace(point, steps_per_s=here))
+        self._points = told
 
     def sensitivity(self, data: Data) -> Sensitivity | None:
         if self._where is None:

@@ -29,14 +29,16 @@ def troubles(points: Sequence[Typed], limits: Mapping[str, GpuLimits]) -> Iterat
     for index, one in enumerate(points):
         indexes[one.gpu_type].append(index)
     for kind, of_kind in indexes.items():
-        for problem in point_problems([points[index].point for index in of_kind]):
-            yield _at(problem, points, of_kind)
+        told = point_problems([points[index].point for index in of_kind])
+        found = [_at(problem, points, of_kind) for problem in told]
+        yield from found
+        in_trouble = {(one.index, one.field) for one in found}
         limit_w = ABOVE_MAX * limits.get(kind, GpuLimits()).max_w
         for index in of_kind:
             watts = points[index].point.watts_per_gpu
-            if watts > limit_w:
-                told = f"draws {watts:g} W, but {kind} at most {limit_w / ABOVE_MAX:g} W"
-                yield Trouble(index, "watts_per_gpu", "above_max", f"{_name(points[index])} {told}")
+            if watts > limit_w and (index, "watts_per_gpu") not in in_trouble:
+                said = f"draws {watts:g} W, but {kind} at most {limit_w / ABOVE_MAX:g} W"
+                yield Trouble(index, "watts_per_gpu", "above_max", f"{_name(points[index])} {said}")
 
 
 def _at(problem: Problem, points: Sequence[Typed], of_kind: Sequence[int]) -> Trouble:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import F, Max
 
 from jobs.models import Profile, ProfileFit
 from jobs.profiling.assembly import Typed, assembled
@@ -20,7 +20,7 @@ VERSIONS_KEPT = 20
 DUE_BATCH = 50
 
 
-@transaction.atomic(savepoint=False)
+@transaction.atomic
 def profile_fit(profile_id: int, *, cause: ProfileFit.Cause, now: datetime) -> ProfileFit:
     """Raises FitRefused when the points make no sense together."""
     profile = Profile.objects.select_for_update(no_key=True).get(pk=profile_id)
@@ -43,7 +43,11 @@ def profile_fit(profile_id: int, *, cause: ProfileFit.Cause, now: datetime) -> P
     )
     ProfileFit.objects.filter(profile=profile, number__lte=fit.number - VERSIONS_KEPT).delete()
     Profile.objects.filter(pk=profile.pk).update(
-        basis=Profile.Basis.FITTED, fit_due=False, fit_refused="", updated_at=now
+        basis=Profile.Basis.FITTED,
+        fit_due=False,
+        fit_refused="",
+        updated_at=now,
+        revision=F("revision") + 1,
     )
     return fit
 

@@ -16,29 +16,34 @@ from policies.models.points import Point
 HALF_LIFE = timedelta(days=30)
 CACHED = 4096
 
-_CACHE: OrderedDict[int, tuple[datetime, Application]] = OrderedDict()
+Edition = tuple[datetime, int]
+_CACHE: OrderedDict[int, tuple[Edition, Application]] = OrderedDict()
 
 
 def applications(profile_ids: Sequence[int]) -> dict[int, Application]:
     """Three queries however many profiles; one for those that have not changed since."""
-    rows = Profile.objects.filter(pk__in=profile_ids).only("pk", "name", "updated_at")
+    rows = Profile.objects.filter(pk__in=profile_ids).only("name", "updated_at", "revision")
     profiles = {profile.pk: profile for profile in rows}
     stale = [
         pk
         for pk, profile in profiles.items()
-        if pk not in _CACHE or _CACHE[pk][0] != profile.updated_at
+        if pk not in _CACHE or _CACHE[pk][0] != _edition(profile)
     ]
     if stale:
         points, fits = accepted_points(stale), latest_fits(stale)
         for pk in stale:
             known = _application(profiles[pk], points.get(pk, []), fits.get(pk, {}))
-            _CACHE[pk] = (profiles[pk].updated_at, known)
+            _CACHE[pk] = (_edition(profiles[pk]), known)
     found = {pk: _CACHE[pk][1] for pk in profiles}
     for pk in found:
         _CACHE.move_to_end(pk)
     while len(_CACHE) > CACHED:
         _CACHE.popitem(last=False)
     return found
+
+
+def _edition(profile: Profile) -> Edition:
+    return profile.updated_at, profile.revision
 
 
 def accepted_points(profile_ids: Iterable[int]) -> dict[int, list[ProfilePoint]]:

@@ -146,7 +146,7 @@ def _learn(lesson: Lesson, known: Application, now: datetime) -> None:
         _believe_the_newest(lesson)
         profiles.update(drift=drift_text(verdict.drift), drift_at=now)
     profiles.filter(basis=Profile.Basis.NEUTRAL).update(basis=Profile.Basis.MEASURED)
-    profiles.update(fit_due=True, updated_at=now)
+    profiles.update(fit_due=True, updated_at=now, revision=F("revision") + 1)
 
 
 def _ratio(lesson: Lesson, known: Application) -> float | None:

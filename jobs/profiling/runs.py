@@ -146,7 +146,7 @@ def _finish(run: ProfilingRun, detail: str, now: datetime) -> None:
     Profile.objects.filter(pk=run.profile_id, basis=Profile.Basis.NEUTRAL).update(
         basis=Profile.Basis.MEASURED if points else Profile.Basis.NEUTRAL
     )
-    Profile.objects.filter(pk=run.profile_id).update(updated_at=now)
+    Profile.objects.filter(pk=run.profile_id).update(updated_at=now, revision=F("revision") + 1)
     if not points:
         detail = detail or "nothing could be measured: does the program report its steps?"
         _end(run, State.FAILED, detail, now)

@@ -43,7 +43,7 @@ def _counts(known: Sequence[Application], asked_gpus: npt.NDArray[np.int64]) -> 
     behaviours = [behaviour for one in known for behaviour in one.behaviours.values()]
     counts = {point.gpus for behaviour in behaviours for point in behaviour.points}
     if any(behaviour.throughput is not None for behaviour in behaviours):
-        asked = np.unique(asked_gpus)
+        asked = np.unique(asked_gpus[asked_gpus > 0])
         most = int(asked.max(initial=1))
         counts |= {1 << bit for bit in range(most.bit_length())} | set(asked[:MOST_COUNTS].tolist())
     return sorted(counts)

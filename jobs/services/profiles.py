@@ -107,7 +107,8 @@ def store_points(profile: Profile, points: Sequence[PointSpec], now: datetime) -
     elif profile.basis == Basis.NEUTRAL:
         profile.basis = Basis.MEASURED
     profile.fit_due = known
-    profile.save(update_fields=["basis", "fit_due"])
+    profile.revision += 1
+    profile.save(update_fields=["basis", "fit_due", "revision"])
 
 
 def refuse_points(points: Sequence[PointSpec], beside: Sequence[ProfilePoint] = ()) -> None:

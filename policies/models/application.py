@@ -139,11 +139,12 @@ class Application:
         by = self._relative_speed(cpus_per_gpu, mem_mib_per_gpu)
         if by >= 1.0:
             return _scaled(found, by)
-        # A batch takes the longer of computing and getting its data: a clock that slows down only
-        # what is waited for anyway costs nothing.
-        full = _Configuration(gpus, 0.0, at.batch_per_gpu, nodes)
-        best = _measured(behaviour, full) or _modelled(behaviour, full, self.grows) or found
-        return _scaled(found, min(1.0, by * best.steps_per_s / found.steps_per_s))
+        # A batch takes the longer of computing and getting its data, and every GPU brings the same
+        # share of CPUs: what is slower by its clock or its synchronising anyway loses less.
+        alone = _Configuration(1, 0.0, self.batch_per_gpu(1), 0)
+        one = _measured(behaviour, alone) or _modelled(behaviour, alone, self.grows)
+        data_per_s = by * (one.steps_per_s * gpus if one else found.steps_per_s)
+        return _scaled(found, min(1.0, data_per_s / found.steps_per_s))
 
     def _unknown(self, gpus: int) -> Prediction:
         """Nothing is known of this GPU type: of other types only that it says nothing of this."""

@@ -1,0 +1,162 @@
+"""How well a profile predicts what was never measured, of a program whose true speed is known.
+
+Real agents with emulated GPUs run `examples/train_emulated.py`: first a profiling run, then three
+attempts that only do their work. Its formula says what every configuration would really do.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from agent.devices.catalogue import load
+from benchmarks.agents import service
+from benchmarks.figures import figure
+from benchmarks.service import database
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "train_emulated.py"
+GPU = load(ROOT / "examples" / "node-a100.toml").kinds[0]
+NODES = 2
+CPUS_PER_GPU = 32
+# (GPUs, CPUs per GPU, steps): about half a minute each, at the highest clock.
+ATTEMPTS = ((1, 3, 180), (2, 6, 450), (4, 8, 750))
+PATIENCE_S = 1200.0
+Configuration = tuple[int, int, int]
+
+
+def main() -> None:
+    sys.path.insert(0, str(EXAMPLE.parent))
+    with database() as url:
+        from benchmarks import profiles_world as world  # noqa: PLC0415  # needs Django set up
+
+        place = world.build(NODES)
+        with service(url, place.agents) as address:
+            bearer = {"Authorization": f"Bearer {place.token}"}
+            with httpx.Client(base_url=address, headers=bearer, timeout=60) as http:
+                measure(http)
+
+
+def measure(http: httpx.Client) -> None:
+    made = http.post("/api/v1/profiles/", json={"name": "emulated"}).raise_for_status().json()
+    profile = f"/api/v1/profiles/{made['id']}/"
+    run = profiled(http, profile)
+    seen = {(1, point["clock_mhz"], point["cpus"]) for point in run["measured"]}
+    figure("profiles", "profiling run", "configurations", len(run["measured"]), "configurations")
+    figure("profiles", "profiling run", "minutes", minutes(run), "min", at_most=15)
+    report(http, profile, "profiling run, 1 GPU", unseen((1,), seen), bar=10.0)
+    attempted(http, profile)
+    seen |= {(gpus, GPU.model.clocks_mhz[-1], cpus) for gpus, cpus, _ in ATTEMPTS}
+    report(http, profile, "three attempts, 1 GPU", unseen((1,), seen), bar=5.0)
+    report(http, profile, "three attempts, 1 to 8 GPUs", unseen((1, 2, 3, 4, 8), seen), bar=5.0)
+
+
+def profiled(http: httpx.Client, profile: str) -> dict[str, Any]:
+    argv = [sys.executable, str(EXAMPLE)]
+    body = {"cluster": "bench", "argv": argv, "cpus": CPUS_PER_GPU, "memory_mib": 1024}
+    wait(lambda: ready(http) == NODES)
+    http.post(f"{profile}runs/", json=body).raise_for_status()
+
+    def newest() -> dict[str, Any]:
+        found: dict[str, Any] = http.get(f"{profile}runs/").raise_for_status().json()["items"][0]
+        return found
+
+    wait(lambda: newest()["ended_at"] is not None)
+    run = newest()
+    if run["state"] != "succeeded":
+        raise RuntimeError(f"the profiling run failed: {run}")
+    return run
+
+
+def attempted(http: httpx.Client, profile: str) -> None:
+    """Until the last attempt has ended and what it taught is fitted."""
+    jobs = [
+        {
+            "name": f"attempt on {gpus}",
+            "cluster": "bench",
+            "profile": "emulated",
+            "argv": [sys.executable, str(EXAMPLE), "--steps", str(steps)],
+            "gpus": gpus,
+            "span": "node",
+            "cpus_per_gpu": cpus,
+            "work_total": steps,
+        }
+        for gpus, cpus, steps in ATTEMPTS
+    ]
+    ids = [http.post("/api/v1/jobs/", json=job).raise_for_status().json()["id"] for job in jobs]
+    wait(lambda: all(state_of(http, job_id) == "succeeded" for job_id in ids))
+
+    def learned() -> bool:
+        points = http.get(f"{profile}points/?source=learned").raise_for_status().json()["items"]
+        fit = http.get(profile).raise_for_status().json()["fit"]
+        final = [point for point in points if point["measured_at"] <= fit["made_at"]]
+        return len({point["attempt_id"] for point in final}) == len(ids)
+
+    wait(learned)
+    # Points are written while an attempt runs and once more after its end.
+    time.sleep(25)
+
+
+def unseen(counts: tuple[int, ...], seen: set[Configuration]) -> Iterator[Configuration]:
+    """Every configuration that nobody tried, within the clocks and CPUs that were swept."""
+    cpus = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32)
+    for configuration in product(counts, GPU.model.clocks_mhz, cpus):
+        if configuration not in seen:
+            yield configuration
+
+
+def report(
+    http: httpx.Client, profile: str, case: str, where: Iterator[Configuration], bar: float
+) -> None:
+    speed, watts = [], []
+    for gpus, clock, cpus in where:
+        asked = {"gpu_type": GPU.type_name, "gpus": gpus, "clock": clock, "cpus": cpus}
+        told = http.get(f"{profile}predict/", params=asked).raise_for_status().json()
+        speed.append(abs(told["steps_per_s"] / true_speed(gpus, clock, cpus) - 1) * 100)
+        watts.append(abs(told["watts_per_gpu"] / true_watts(clock) - 1) * 100)
+    for metric, errors in (("speed", speed), ("watts", watts)):
+        figure("profiles", case, f"{metric}_mean_error", sum(errors) / len(errors), "%")
+        figure("profiles", case, f"{metric}_worst_error", max(errors), "%", at_most=bar)
+    figure("profiles", case, "unseen", len(speed), "configurations")
+
+
+def true_speed(gpus: int, clock_mhz: int, cpus_per_gpu: int) -> float:
+    import train_emulated as example  # noqa: PLC0415  # beside the scripts, not in a room
+
+    given = example.parser().parse_args([])
+    return 1 / example.step_s(given, gpus, clock_mhz, gpus * cpus_per_gpu)
+
+
+def true_watts(clock_mhz: int) -> float:
+    return GPU.model.power_mw(clock_mhz, GPU.load) / 1000
+
+
+def minutes(run: dict[str, Any]) -> float:
+    began, ended = (time.mktime(time.strptime(run[at][:19], "%Y-%m-%dT%H:%M:%S"))
+                    for at in ("began_at", "ended_at"))  # fmt: skip
+    return (ended - began) / 60
+
+
+def state_of(http: httpx.Client, job_id: int) -> str:
+    return str(http.get(f"/api/v1/jobs/{job_id}/").raise_for_status().json()["state"])
+
+
+def ready(http: httpx.Client) -> int:
+    nodes = http.get("/api/v1/nodes/?limit=100").raise_for_status().json()["items"]
+    return sum(node["state"] == "ready" for node in nodes)
+
+
+def wait(done: Callable[[], bool], pause_s: float = 1.0) -> None:
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not done():
+        if time.monotonic() > deadline_s:
+            raise TimeoutError("the service does not come to an end with it")
+        time.sleep(pause_s)
+
+
+if __name__ == "__main__":
+    main()
