@@ -11,11 +11,13 @@ from django.db.models import F
 from jobs.models import Profile, ProfilePoint
 from jobs.profiling.judgement import IN_A_ROW, drift_text, judged
 from jobs.profiling.knowledge import applications
+from jobs.profiling.steering import WEIGHT
 from policies.models.application import Application
 
-# A measurement must have lasted this long, and counts more the longer it lasted.
+# A measurement must have lasted this long, and counts more the longer it lasted: as much as one of
+# a profiling run after half a minute.
 LEAST_S, LEAST_STEPS = 10.0, 20
-FULL_WEIGHT_S, MOST_WEIGHT = 60.0, 4.0
+FULL_WEIGHT_S, MOST_WEIGHT = 30.0, 4 * WEIGHT
 # While an attempt runs its point is written anew this often; after its end once more.
 EVERY = timedelta(seconds=60)
 LOOK_BACK = timedelta(minutes=10)
@@ -89,7 +91,7 @@ class Lesson:
 
     @property
     def weight(self) -> float:
-        return min(max(self.measured_s / FULL_WEIGHT_S, 0.1), MOST_WEIGHT)
+        return min(WEIGHT * self.measured_s / FULL_WEIGHT_S, MOST_WEIGHT)
 
 
 def attempts_learn(*, now: datetime) -> int:

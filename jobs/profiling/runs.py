@@ -21,7 +21,7 @@ from jobs.models import (
     ProfilingRun,
 )
 from jobs.profiling.fits import fit_refused, profile_fit
-from jobs.profiling.steering import Configuration, Heard, Measured, Sweep, result
+from jobs.profiling.steering import WEIGHT, Configuration, Heard, Measured, Sweep, result
 from jobs.scheduling.nudge import nudge
 from jobs.services.cancel import job_cancel
 from policies.models.points import FitRefused
@@ -181,6 +181,7 @@ def _points(run: ProfilingRun, measured: Sequence[Measured], now: datetime) -> l
             steps_per_s=one.steps_per_s,
             watts_per_gpu=one.watts,
             source=ProfilePoint.Source.PROFILING,
+            weight=WEIGHT,
             attempt_id=held.attempt_id,
             measured_at=now,
         )

@@ -44,9 +44,7 @@ def steps_per_s(where: Where, table: ProfileTable) -> F64:
     return speeds
 
 
-def remaining_s(
-    work_left: F64, measured_per_s: F64, predicted_per_s: F64, estimate_s: F64
-) -> F64:
+def remaining_s(work_left: F64, measured_per_s: F64, predicted_per_s: F64, estimate_s: F64) -> F64:
     """What is measured comes before what is predicted, and that before what a tenant thinks."""
     per_s = np.where(measured_per_s > 0, measured_per_s, predicted_per_s)
     with np.errstate(divide="ignore", invalid="ignore"):

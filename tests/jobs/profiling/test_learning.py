@@ -72,7 +72,7 @@ def test_what_an_attempt_did_becomes_a_point(shop: Shop) -> None:
     assert shop.learned() == [(5.0, True)]
     point = ProfilePoint.objects.get()
     assert (point.gpu_type, point.gpus, point.clock_mhz) == ("A100", 1, None)
-    assert (point.cpus_per_gpu, point.watts_per_gpu, point.weight) == (4, 300, 2.0)
+    assert (point.cpus_per_gpu, point.watts_per_gpu, point.weight) == (4, 300, 36.0)
     assert (point.attempt_id, point.memory_mib_per_gpu) == (attempt.pk, 1024)
     assert (shop.profile.basis, shop.profile.version) == ("fitted", 1)
     assert ProfileFit.objects.get().cause == "learned"
@@ -117,7 +117,7 @@ def test_three_in_a_row_mean_that_the_program_has_changed(shop: Shop) -> None:
     assert shop.profile.drift_at is not None
     oldest = ProfilePoint.objects.order_by("attempt_id").first()
     assert oldest is not None
-    assert oldest.weight == pytest.approx(0.05)
+    assert oldest.weight == pytest.approx(18 * 0.05)
     shop.attempt(2.5)
     assert shop.learned(now_s=60)[-1] == (2.5, True)
 

@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('clusters', '0005_telemetry'),
-        ('jobs', '0005_energy'),
+        ('jobs', '0006_unheard'),
         ('tenancy', '0002_walls'),
     ]
 
