@@ -7,6 +7,8 @@ from agent.wire import Speed
 
 # What comes right after a change of clock or CPUs is neither the old speed nor the new one.
 SETTLE_S = 2.0
+# So long it waits for counters read since: one that is lost shall not hold up the speed.
+PATIENCE_S = 10.0
 # A measurement looks back at most twice this far, so that a long attempt's is not of yesterday.
 LOOK_BACK_S = 300.0
 
@@ -41,9 +43,12 @@ class Speedometer:
         self, step: int | None, step_s: float, energy: Mapping[str, tuple[int, float]]
     ) -> None:
         """`energy` has each GPU's millijoules and when they were read."""
-        if step is None or step_s < self._settled_s:
+        # What a counter showed before the change would bring the old watts in.
+        fresh = {uuid: read for uuid, read in energy.items() if read[1] >= self._settled_s}
+        patient = step_s < self._settled_s + PATIENCE_S
+        if step is None or step_s < self._settled_s or (patient and len(fresh) < len(energy)):
             return
-        mark = Mark(step, step_s, dict(energy))
+        mark = Mark(step, step_s, fresh)
         if self._start is None or self._last is None or step < self._last.step:
             self._start = self._last = mark
             self._middle = None

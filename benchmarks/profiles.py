@@ -115,7 +115,12 @@ def report(
 ) -> None:
     speed, watts = [], []
     for gpus, clock, cpus in where:
-        asked = {"gpu_type": GPU.type_name, "gpus": gpus, "clock": clock, "cpus": cpus}
+        asked: dict[str, str | int] = {
+            "gpu_type": GPU.type_name,
+            "gpus": gpus,
+            "clock": clock,
+            "cpus": cpus,
+        }
         told = http.get(f"{profile}predict/", params=asked).raise_for_status().json()
         speed.append(abs(told["steps_per_s"] / true_speed(gpus, clock, cpus) - 1) * 100)
         watts.append(abs(told["watts_per_gpu"] / true_watts(clock) - 1) * 100)

@@ -20,7 +20,7 @@ def step_s(given: argparse.Namespace, gpus: int, clock_mhz: float, cpus: float) 
     compute_s = (given.memory_s + given.compute_s * slower) / gpus
     exchange_s = given.exchange_s * (gpus > 1)
     prepare_s = (given.prepare_s / cpus * gpus + given.serial_s) / gpus
-    return max(compute_s + exchange_s, prepare_s)
+    return float(max(compute_s + exchange_s, prepare_s))
 
 
 def parser() -> argparse.ArgumentParser:

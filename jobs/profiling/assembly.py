@@ -87,7 +87,6 @@ def _relative_speed(sensitivity: Sensitivity, point: Point) -> float:
 
 
 Swept = tuple[str, int, float]
-_ANY_MEMORY = {"mem_mib_per_gpu": math.nan}
 
 
 class _Curve:
@@ -126,8 +125,9 @@ class _Curve:
             free = fitted.predict(one.gpu_type, point.gpus, point.clock_mhz).steps_per_s
             if point.steps_per_s < UNHINDERED * free:
                 alone = point.gpus * fitted.predict(one.gpu_type, 1).steps_per_s
+                memory = point.mem_mib_per_gpu if swept else math.nan
                 per_s = point.steps_per_s / alone * here
-                told.append(replace(point, steps_per_s=per_s, **({} if swept else _ANY_MEMORY)))
+                told.append(replace(point, steps_per_s=per_s, mem_mib_per_gpu=memory))
             elif swept:
                 told.append(replace(point, steps_per_s=here))
         self._points = told

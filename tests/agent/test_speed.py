@@ -52,6 +52,22 @@ def test_a_pause_counts_only_once_a_step_ends_it() -> None:
     assert meter.speed() == before
 
 
+def test_counters_read_before_the_change_are_waited_for() -> None:
+    """The new clock's watts would have some of the old one's in them."""
+    meter = started()
+    meter.look(8, 2.1, {GPU: (9_999, 1.4)})
+    meter.look(10, 2.6, {GPU: (20_000, 2.4)})
+    meter.look(30, 7.6, {GPU: (1_020_000, 7.4)})
+    assert meter.speed() == Speed(20, 5.0, 1_000_000, 5.0, 1410, 8)
+
+
+def test_a_counter_that_is_never_read_again_does_not_hold_up_the_speed() -> None:
+    meter = started()
+    for at in range(3, 20):
+        meter.look(at, float(at), {GPU: (9_999, 1.4)})
+    assert meter.speed() == Speed(7, 7.0, 0, 0.0, 1410, 8)
+
+
 def test_two_gpus_add_up() -> None:
     meter = started()
     meter.look(0, 2.0, {GPU: (0, 2.0), OTHER: (1000, 2.0)})

@@ -175,8 +175,8 @@ def test_another_tenants_profile_has_no_points(stranger: Api, profile: str) -> N
         assert stranger.get(f"{profile}{path}").status_code == 404
     for path, body in (("points/", {"points": TABLE}), ("fit/", None)):
         assert stranger.post(f"{profile}{path}", body).status_code == 404
-    body = {"cluster": "demo", "argv": ["true"]}
-    assert stranger.post(f"{profile}runs/", body).status_code == 404
+    asked = {"cluster": "demo", "argv": ["true"]}
+    assert stranger.post(f"{profile}runs/", asked).status_code == 404
     assert not ProfilePoint.objects.exists()
 
 

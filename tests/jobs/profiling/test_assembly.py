@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -128,11 +129,11 @@ def test_too_few_cpus_everywhere_are_allowed_for() -> None:
 )
 def test_every_trouble_is_at_its_own_point(bad: dict[str, float], code: str, field: str) -> None:
     """Held against points of its own type: those of another stand before and after it."""
-    good = {"gpus": 1, "steps_per_s": 10.0, "watts_per_gpu": 300.0}
+    good: dict[str, Any] = {"gpus": 1, "steps_per_s": 10.0, "watts_per_gpu": 300.0}
     points = [
         Typed("V100", Point(gpus=1, steps_per_s=900.0)),
         *(Typed("A100", Point(**{**good, "gpus": n, "clock_mhz": 1410})) for n in (1, 2)),
-        Typed("A100", Point(**{**good, **bad, "clock_mhz": 705})),  # type: ignore[arg-type]
+        Typed("A100", Point(**{**good, **bad, "clock_mhz": 705})),
         Typed("V100", Point(gpus=2, steps_per_s=950.0)),
     ]
     (found,) = troubles(points, LIMITS)
