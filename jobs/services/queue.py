@@ -8,7 +8,7 @@ from django.db import transaction
 
 from jobs import contradictions
 from jobs.lifecycle import State
-from jobs.models import Job
+from jobs.models import Job, ProfilingRun
 from jobs.scheduling.nudge import nudge
 from jobs.services.locks import locked_job
 from jobs.specs import JobChanges, given
@@ -47,6 +47,7 @@ def job_release(*, caller: Caller, job_id: int) -> Job:
     job = locked_job(caller, job_id)
     _refuse_unless_queued(job)
     if job.held:
+        _refuse_out_of_turn(job)
         _set_held(caller, job, held=False)
         nudge(job.cluster_id)
     return job
@@ -56,6 +57,13 @@ def _set_held(caller: Caller, job: Job, *, held: bool) -> None:
     update_versioned(job, {"held": held})
     action = "job.hold" if held else "job.release"
     audit.record(caller, action, job, {"held": held}, tenant_id=job.tenant_id)
+
+
+def _refuse_out_of_turn(job: Job) -> None:
+    """Profiling takes a bounded share of a cluster; its runs are let in one after the other."""
+    if ProfilingRun.objects.filter(job=job, state=ProfilingRun.State.WAITING).exists():
+        detail = "It is a profiling run and starts when its turn has come."
+        raise Conflict(detail, code="profiling_waits")
 
 
 def _refuse_unless_queued(job: Job) -> None:

@@ -38,6 +38,7 @@ def seed_profile(tenant: Tenant, text: Callable[[str], str], now: datetime) -> P
 
 
 def seed_run(profile: Profile, job: Job, text: Callable[[str], str], now: datetime) -> None:
+    note = text("note")
     ProfilingRun.objects.create(
         tenant_id=profile.tenant_id,
         profile=profile,
@@ -45,6 +46,9 @@ def seed_run(profile: Profile, job: Job, text: Callable[[str], str], now: dateti
         job=job,
         state=ProfilingRun.State.SUCCEEDED,
         detail=text("measured"),
+        measured=[
+            {**dict.fromkeys(("clock_mhz", "steps_per_s", "watts")), "cpus": 1, "note": note}
+        ],
         created_at=now,
         ended_at=now,
     )
