@@ -42,7 +42,8 @@ def test_the_same_table_is_the_same_profile(member: Api, submit: Submit, strange
     other = submit(points=[POINT])
     assert first.profile_id == again.profile_id != other.profile_id
     assert basis_of(member, first)[0] == "measured"
-    profile = Profile.objects.get(pk=first.profile_id)
+    profile = first.profile
+    assert profile is not None
     assert profile.inline
     assert profile.name.startswith("inline/")
     assert ProfilePoint.objects.filter(profile=profile).count() == 2
