@@ -54,10 +54,16 @@ def least_attained_service(queue_gpu_s: Sequence[float]) -> Ordering:
 
 
 def least_share_of_life(snapshot: Snapshot, remaining_s: F64) -> F64:
-    """Time slicing: who has run for the smallest part of its time here goes first."""
+    """Time slicing: who has run for the smallest part of its time here goes first.
+
+    Who would lose more than half of its slice is not stopped: jobs that never save their work would
+    take turns for ever.
+    """
     jobs = snapshot.jobs
     ran_s = jobs.attained_gpu_s / np.maximum(jobs.min_gpus, 1)
-    return np.asarray(ran_s / np.maximum(snapshot.now_s - jobs.submitted_s, 1.0), np.float64)
+    share = ran_s / np.maximum(snapshot.now_s - jobs.submitted_s, 1.0)
+    saved = jobs.checkpoint_s - jobs.started_s >= (snapshot.now_s - jobs.started_s) / 2
+    return np.where((jobs.state == JobState.RUNNING) & ~saved, -1.0, share)
 
 
 def finish_time_fairness(snapshot: Snapshot, remaining_s: F64) -> F64:

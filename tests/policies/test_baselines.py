@@ -26,9 +26,15 @@ def test_time_slices_go_to_who_ran_for_the_smallest_part_of_its_life() -> None:
     assert key.tolist() == [0.5, 0.25, 0.0]
 
 
-def sliced(since_s: float) -> Plan:
+def sliced(since_s: float, *, saved_s: float = NOW_S) -> Plan:
     jobs = [
-        running((0, 0b1), since_s=since_s, submitted_s=NOW_S - 8000, attained_gpu_s=4000.0),
+        running(
+            (0, 0b1),
+            since_s=since_s,
+            checkpoint_s=saved_s,
+            submitted_s=NOW_S - 8000,
+            attained_gpu_s=4000.0,
+        ),
         queued(1, submitted_s=NOW_S - 8000),
     ]
     return build("gandiva", {"slice_s": 1800}).plan(world([Node(gpus=1)], jobs).snapshot())
@@ -37,6 +43,9 @@ def sliced(since_s: float) -> Plan:
 def test_a_job_keeps_its_gpus_for_a_slice() -> None:
     assert sliced(1799.0).preempts == ()
     assert [(act.job, act.for_job) for act in sliced(1800.0).preempts] == [(1000, 1001)]
+    # With most of it not saved, the slice would be lost.
+    assert sliced(1800.0, saved_s=NOW_S - 900).preempts
+    assert sliced(1800.0, saved_s=NOW_S - 901).preempts == ()
 
 
 @pytest.mark.parametrize("name", ["fifo", "gandiva", "las", "srtf", "fifo-backfill"])

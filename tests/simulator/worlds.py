@@ -8,7 +8,7 @@ import numpy as np
 from policies.columns import I64
 from policies.models.tariff import hourly_curve
 from policies.policy import Policy
-from policies.registry import build, policy_names
+from policies.registry import build, parameter_schema, policy_names
 from policies.snapshot import ProfileTable, Span
 from simulator.costs import Costs
 from simulator.engine import Pace
@@ -17,6 +17,8 @@ from simulator.machines import build as build_machines
 from simulator.setting import Setting, unlimited_tenants
 from simulator.workload import Workload
 
+# The slow world knows starts, preemptions and moves only.
+RIGID = tuple(name for name in policy_names() if not build(name, {}).minds_running)
 ORIGIN_S = 1_600_000_000.0
 HOUR_S = 3600
 
@@ -55,10 +57,11 @@ def small_world(seed: int) -> tuple[Setting, Policy, Pace]:
         price=curve if priced else None,
         carbon=carbon if priced else None,
     )
-    name = policy_names()[seed % len(policy_names())]
+    name = RIGID[seed % len(RIGID)]
     parameters = small_parameters(name, random)
-    if fragmented and "backfill" not in name:
-        parameters |= {"migration": True, "placement": "spread", "preempt": False}
+    if fragmented and "migration" in parameters:
+        moving = {"migration": True, "placement": "spread", "preempt": False}
+        parameters |= {key: value for key, value in moving.items() if key in parameters}
     return setting, build(name, parameters), small_pace(random)
 
 
@@ -135,8 +138,9 @@ def small_outages(
 def small_parameters(name: str, random: np.random.Generator) -> dict[str, Any]:
     placement = str(random.choice(["pack", "spread", "consolidate", "buddy", "random"]))
     parameters: dict[str, Any] = {"placement": placement, "min_run_s": float(random.integers(300))}
-    if "backfill" not in name:
-        for switch in ("preempt", "strict", "migration"):
+    known = parameter_schema(name)["properties"]
+    for switch in ("preempt", "strict", "migration"):
+        if switch in known:
             parameters[switch] = bool(random.integers(2))
     if name == "las":
         parameters["queue_gpu_s"] = [600.0, 3000.0]
