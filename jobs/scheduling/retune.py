@@ -61,19 +61,23 @@ class Books:
     given: list[tuple[int, int, int]] = field(default_factory=list)
     more: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
 
-    def change(self, entry: Retune, held: dict[Gpu, Held]) -> bool:
-        """False, and nothing changed, if the job is not where the plan saw it or has no room."""
-        given = {
-            (piece.node, index): (cpus, memory_mib)
-            for piece in entry.pieces
-            for index, cpus, memory_mib in shares(piece)
-        }
-        if given.keys() != held.keys():
-            return False
+    def change(self, entries: Sequence[Retune], held: dict[int, dict[Gpu, Held]]) -> bool:
+        """All of them or none: False where one is not as the plan saw it, or has no room."""
+        given: list[tuple[int, int, int]] = []
         more: dict[int, list[int]] = defaultdict(lambda: [0, 0])
-        for (node, index), (cpus, memory_mib) in given.items():
-            more[node][0] += cpus - held[node, index].cpus
-            more[node][1] += memory_mib - held[node, index].memory_mib
+        for entry in entries:
+            asked = {
+                (piece.node, index): (cpus, memory_mib)
+                for piece in entry.pieces
+                for index, cpus, memory_mib in shares(piece)
+            }
+            had = held[entry.job]
+            if asked.keys() != had.keys():
+                return False
+            for gpu, (cpus, memory_mib) in asked.items():
+                more[gpu[0]][0] += cpus - had[gpu].cpus
+                more[gpu[0]][1] += memory_mib - had[gpu].memory_mib
+                given.append((had[gpu].allocation, cpus, memory_mib))
         if any(c > self.cpus[n] or m > self.memory_mib[n] for n, (c, m) in more.items()):
             return False
         for node, (cpus, memory_mib) in more.items():
@@ -81,7 +85,7 @@ class Books:
             self.memory_mib[node] -= memory_mib
             self.more[node][0] += cpus
             self.more[node][1] += memory_mib
-        self.given += [(held[gpu].allocation, *share) for gpu, share in given.items()]
+        self.given += given
         return True
 
     def save(self) -> None:
@@ -121,11 +125,18 @@ def _retune(entries: Sequence[Retune], cluster_id: int) -> list[int]:
         for job, node, index, *share in cursor.fetchall():
             held[job][node, index] = Held(*share)
     books = Books({node: cpus for node, cpus, _ in free}, {node: mem for node, _, mem in free})
-    changed = [
-        entry.job for entry in _givers_first(entries, held) if books.change(entry, held[entry.job])
-    ]
+    changed = [entry.job for entry in _changed(books, entries, held)]
     books.save()
     return changed
+
+
+def _changed(
+    books: Books, entries: Sequence[Retune], held: dict[int, dict[Gpu, Held]]
+) -> Sequence[Retune]:
+    """At once if they can be, since one may need what another gives up; else one by one."""
+    if books.change(entries, held):
+        return entries
+    return [entry for entry in _givers_first(entries, held) if books.change([entry], held)]
 
 
 def _givers_first(entries: Iterable[Retune], held: dict[int, dict[Gpu, Held]]) -> list[Retune]:

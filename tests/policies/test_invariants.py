@@ -12,6 +12,7 @@ from policies.plan import (
     PowerNode,
     Preempt,
     Resize,
+    Retune,
     SetClock,
     Start,
     WaitTable,
@@ -163,6 +164,44 @@ def test_a_resized_job_keeps_its_own_gpus_but_a_moved_one_must_leave() -> None:
     assert check(resizes=(Resize(1000, pieces),)) == set()
     assert check(moves=(Move(1000, pieces),)) == {"gpu_not_free"}
     assert check(moves=(Move(1000, (Piece(2, 0b11, 8, 400),)),)) == set()
+
+
+def test_moved_jobs_may_change_places_but_nobody_starts_where_one_leaves() -> None:
+    jobs = [running((0, 0b0011)), running((1, 0b0011)), queued(2)]
+    there, back = Move(1000, (Piece(2, 0b0011, 0, 0),)), Move(1001, (Piece(1, 0b0011, 0, 0),))
+
+    def check(*moves: Move, starts: tuple[Start, ...] = ()) -> set[str]:
+        waiting = {} if starts else waits(1002)
+        return codes(world(jobs=jobs), Plan(moves=moves, starts=starts, **waiting))
+
+    assert check(there, back) == set()
+    assert check(there) == {"gpu_not_free"}
+    assert check(there, there) == {"two_entries", "gpu_twice", "node_twice", "gang_size"} | check(
+        there
+    )
+    away = Move(1000, (Piece(2, 0b1100, 0, 0),))
+    assert check(away, starts=(start(1002, (1, 0b0011)),)) == {"gpu_not_free"}
+
+
+def test_retunes_stay_in_place_and_within_the_node_with_all_that_starts_there() -> None:
+    """Node 1 has eight CPUs: the running job has six of them, or gives three up in the round."""
+    job = running((0, 0b0011), cpus_per_gpu=3, mem_mib_per_gpu=100)
+    setting = world(jobs=[job, queued(2), queued(1)])
+
+    def check(pieces: tuple[Piece, ...], *starts: Start) -> set[str]:
+        started = {act.job for act in starts}
+        left = waits(*({1001, 1002} - started))
+        return codes(setting, Plan(retunes=(Retune(1000, pieces),), starts=starts, **left))
+
+    assert check((Piece(1, 0b0011, 8, 400),)) == set()
+    assert check((Piece(1, 0b0011, 9, 401),)) == {"cpus", "memory"}
+    assert check((Piece(1, 0b0001, 2, 100),)) == {"not_in_place"}
+    assert check((Piece(2, 0b0011, 2, 100),)) == {"not_in_place"}
+    five = start(1002, (1, 0b0100), cpus=5)
+    assert check((Piece(1, 0b0011, 3, 100),), five) == set()
+    assert check((Piece(1, 0b0011, 4, 100),), five) == {"cpus"}
+    waiting = Plan(retunes=(Retune(1001, (Piece(1, 0b0100, 1, 1),)),), **waits(1001, 1002))
+    assert "not_running" in codes(setting, waiting)
 
 
 def test_quotas_already_exceeded_are_no_fault_of_a_plan_that_adds_nothing() -> None:

@@ -1,11 +1,27 @@
 """A stored plan comes back as it was, and one job's wait is found without reading all of them."""
 
+from dataclasses import replace
+
+import msgspec
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from policies.plan import Move, Piece, Plan, PowerNode, Preempt, Resize, SetClock, Start, WaitTable
+from policies import encoding
+from policies.plan import (
+    Move,
+    Piece,
+    Plan,
+    PowerNode,
+    Preempt,
+    Resize,
+    Retune,
+    SetClock,
+    Start,
+    WaitTable,
+)
 from policies.reasons import Evidence, Reason, Remedy
 
+STORED_DIGEST = "0d7a5eaf623f262140196d85f8d774a52ebbb24557e6878126eb63e09672bad9"
 PLAN = Plan(
     starts=(Start(1, (Piece(10, 0b11, 4, 1024), Piece(11, 1 << 63, 2, 512)), 1410),),
     preempts=(Preempt(2, for_job=7, lost_gpu_s=12.5),),
@@ -44,3 +60,18 @@ def test_wait_of_one_job() -> None:
     assert (wait.reason, wait.ahead, wait.until_s) == (Reason.QUOTA, 3, None)
     assert wait.evidence.remedies[0].action == "raise_quota"
     assert PLAN.wait_of(1) is None
+
+
+def test_retunes_are_stored_and_plans_without_them_stay_as_they_were() -> None:
+    tuned = replace(PLAN, retunes=(Retune(6, (Piece(10, 0b100, 9, 2048),)),))
+    again = Plan.from_bytes(tuned.to_bytes())
+    assert again.retunes == tuned.retunes
+    assert again.canonical() != PLAN.canonical()
+    assert PLAN.diff(tuned) == [
+        "job 6: nothing -> retune on node 10 GPUs 0b100 9 CPUs 2048 MiB",
+    ]
+    # Written before there were retunes: six kinds of entries, and the digest of that time.
+    columns, _ = encoding.decode(PLAN.to_bytes())
+    acts, *_ = msgspec.json.decode(columns["rest"].tobytes())
+    assert len(acts) == 6
+    assert PLAN.digest() == STORED_DIGEST

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from policies.plan import Move, Piece, Plan, PowerNode, Preempt, Resize, SetClock, Start
+from policies.plan import Move, Piece, Plan, PowerNode, Preempt, Resize, Retune, SetClock, Start
 from policies.snapshot import JobState, NodeState, ProfileTable, Snapshot
 from simulator.energy import energy
 from simulator.holdings import BrokenPlanError
@@ -178,6 +178,37 @@ def test_a_clock_changes_speed_and_watts() -> None:
     assert stretches.end.tolist() == [End.CLOCKED, End.FINISHED]
     # GPU watts above idle, and a quarter of the host's span.
     assert stretches.watts.tolist() == [200 - 20 + 20, 120 - 20 + 20]
+
+
+def test_other_cpus_change_the_speed_and_nothing_else() -> None:
+    table = dataclasses.replace(
+        profiles(),
+        cpus_per_gpu=np.array([1.0, 3.0]),
+        mem_mib_per_gpu=np.array([0.0]),
+        relative_speed=np.array([[[0.5], [1.0]]]),
+    )
+    begin = Start(0, (Piece(0, 0b1, 3, 100),))
+    policy = Scripted(Plan(starts=(begin,)), Plan(retunes=(Retune(0, (Piece(0, 0b1, 1, 50),)),)))
+    machines = machines_of(1, cpus=4, mem_mib=400)
+    setting = setting_of(jobs_of((0, 300, 1), (50, 1, 1), profile=[0, -1]), machines)
+    setting = dataclasses.replace(setting, profiles=table, believed_profiles=table)
+    outcome = outcome_of(setting, policy, until_s=1000, interval_s=100)
+    # 150 units at 3 a second by 50 s, the other 150 at half that speed.
+    assert outcome.finished_s[0] == 50 + 100
+    assert outcome.log.table().end.tolist() == [End.RETUNED, End.FINISHED]
+    assert outcome.log.table().lost_work.tolist() == [0, 0]
+    seen = policy.seen[2]
+    assert (seen.nodes.free_cpus[0], seen.nodes.free_mem_mib[0]) == (3, 350)
+    assert seen.jobs.started_s[0] == 0
+
+
+def test_two_jobs_change_places_in_one_round() -> None:
+    swap = Plan(moves=(Move(0, (Piece(1, 0b1, 0, 0),)), Move(1, (Piece(0, 0b1, 0, 0),))))
+    policy = Scripted(Plan(starts=(start(0), start(1, node=1))), swap)
+    setting = setting_of(jobs_of((0, 100, 1), (0, 100, 1), (50, 1, 1)))
+    outcome = outcome_of(setting, policy, until_s=1000)
+    assert outcome.finished_s[:2].tolist() == [100, 100]
+    assert [pieces[0][0] for pieces in outcome.log.pieces] == [0, 1, 1, 0]
 
 
 def test_a_node_switched_off_draws_nothing_until_it_boots() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from policies.invariants import check_plan
-from policies.plan import Plan
+from policies.plan import Placing, Plan, Retune
 from policies.registry import build
 from policies.snapshot import ProfileTable, Snapshot
 from tests.policies.worlds import Job, World
@@ -57,16 +57,18 @@ def planned(world: World, table: ProfileTable | None = None, **parameters: Any) 
 
 def shares(plan: Plan) -> dict[int, tuple[int, int]]:
     """CPUs and MiB by the row of every job that a plan starts, moves or retunes."""
+    acts: list[Placing | Retune] = [*plan.starts, *plan.moves, *plan.retunes]
     return {
         act.job - 1000: (sum(p.cpus for p in act.pieces), sum(p.mem_mib for p in act.pieces))
-        for act in (*plan.starts, *plan.moves, *plan.retunes)
+        for act in acts
     }
 
 
 def after(world: World, plan: Plan) -> World:
     """As the next round finds it: also with the new shares of those that went on running."""
     following = world.after(plan)
-    for act in (*plan.retunes, *plan.moves):
+    acts: list[Placing | Retune] = [*plan.retunes, *plan.moves]
+    for act in acts:
         following.jobs[act.job - 1000].on = [
             (piece.node - 1, piece.gpus, piece.cpus, piece.mem_mib) for piece in act.pieces
         ]

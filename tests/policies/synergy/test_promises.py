@@ -1,4 +1,4 @@
-"""What holds for any cluster and any sensitivity: nobody is slower than proportional, OPT bounds."""
+"""What holds for any cluster and any sensitivity: nobody is below proportional, OPT bounds all."""
 
 import itertools
 
