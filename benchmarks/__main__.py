@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 # In the order of `make bench`; each is a module that runs by itself.
-NAMES = ("agents", "api", "plan", "powerflow", "profiles", "round", "simulator", "agreement")
+NAMES = ("agents", "api", "plan", "powerflow", "profiles", "round", "simulator", "agreement", "synergy")
 
 
 def main(arguments: list[str]) -> int:

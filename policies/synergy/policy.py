@@ -104,11 +104,13 @@ class _Round:
         claims = self._claim(packed, who)
         if packed.packing.fills:
             self._fill(packed, who.behind)
-        everybody = [*packed.residents, *packed.started.values()]
+        stopped = {victim.row for victim, _ in claims}
+        everybody = [s for s in packed.residents if s.row not in stopped]
+        everybody += packed.started.values()
         packed.packing.settle(everybody, lambda seat: (-seat.gpus, self.rank[seat.row]))
         if self.rules.migration:
             movable = self._stoppable()
-            movable[[victim.row for victim, _ in claims]] = False
+            movable[list(stopped)] = False
             packing = packed.packing
             exchange(packing.book, packed.residents, movable, packing.target)
         return self._answer(packed, claims, everybody)
@@ -156,6 +158,8 @@ class _Round:
         victims = self._victims()
         allowed = np.zeros(len(self.rank), np.bool_)
         allowed[who.outside] = True
+        # Who has just given something up runs on with the rest: a job has one entry in a plan.
+        allowed[[s.row for s in packed.residents if s.pieces != packed.had[s.row]]] = False
         victims.stoppable &= allowed
         claims = Claims(ledger, victims, max_preemptions=self.rules.max_preemptions)
         for row in left if claims.possible else ():
@@ -190,10 +194,8 @@ class _Round:
 
     def _answer(self, packed: _Packed, preempted: Stopped, everybody: list[Seat]) -> Plan:
         ids = self.snapshot.jobs.id
-        ledger, stopped = packed.packing.ledger, {victim.row for victim, _ in preempted}
-        speed = sum(
-            seat.appetite.speed(seat.share) for seat in everybody if seat.row not in stopped
-        )
+        ledger = packed.packing.ledger
+        speed = sum(seat.appetite.speed(seat.share) for seat in everybody)
         shown = {"total_speed": speed, "lost_gpu_s": sum(v.cost for v, _ in preempted)}
         if packed.packing.bound is not None:
             shown["bound"] = packed.packing.bound
@@ -220,7 +222,6 @@ class _Round:
                 for seat in packed.residents
                 if seat.pieces != packed.had[seat.row]
                 and seat.pieces[0][0] == packed.had[seat.row][0][0]
-                and seat.row not in stopped
             ),
             explain=lambda: explain(ledger, ledger.atlas, self._left(packed)),
             objective=speed,

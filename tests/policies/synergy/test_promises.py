@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from policies.columns import F64
 from policies.plan import Plan
 from policies.reasons import Reason
-from policies.snapshot import JobState, ProfileTable, Span
+from policies.snapshot import Blocked, JobState, ProfileTable, Span
 from policies.synergy.appetite import Appetite, Sensitivity, Share
 from policies.synergy.optimum import Claim, best_shares, optimum
 from tests.policies.synergy.tables import CPUS, MEM_MIB, SPEEDS, after, planned, profiles, wants
@@ -42,7 +42,13 @@ def crowds(draw: st.DrawFn) -> tuple[World, ProfileTable]:
     table = profiles([*SPEEDS, *(random_speeds(rng) for _ in range(3))])
     sizes = [1, 1, 1, 2, 4, gpus, 2 * gpus]
     jobs = [
-        wants(int(rng.choice(sizes)), int(rng.integers(6)), span=int(Span.ANY))
+        wants(
+            int(rng.choice(sizes)),
+            int(rng.integers(6)),
+            span=int(Span.ANY),
+            est_run_s=float(rng.integers(1, 9)),
+            blocked=int(rng.choice([Blocked.NO, Blocked.NO, Blocked.DEPENDENCY])),
+        )
         for _ in range(draw(st.integers(1, 24)))
     ]
     return World([node] * draw(st.integers(1, 4)), jobs), table
@@ -58,12 +64,15 @@ def speed_of(table: ProfileTable, world: World, row: int) -> tuple[float, float]
 
 
 def following(world: World, plan: Plan, done: int) -> World:
-    """The next round, in which the first running jobs have finished."""
+    """The next round: the first running jobs have finished, and what depended on others may run."""
     world = after(world, plan)
+    for job in world.jobs:
+        if job.columns["blocked"] == Blocked.DEPENDENCY:
+            job.columns["blocked"] = int(Blocked.NO)
     running = [row for row, job in enumerate(world.jobs) if job.state == JobState.RUNNING]
     for row in running[:done]:
         world.jobs[row].on, world.jobs[row].state = [], JobState.QUEUED
-        world.jobs[row].columns["blocked"] = 1
+        world.jobs[row].columns["blocked"] = int(Blocked.HELD)
     return world
 
 
@@ -97,7 +106,7 @@ def test_no_gpu_is_idle_for_lack_of_cpus_or_memory(
         waiting = [world.jobs[wait.job - 1000] for wait in plan.iter_waits()]
         # What is free may be set aside for a job whose other GPUs are just being given up.
         claimed = any(wait.reason == Reason.PREEMPTED_WORK for wait in plan.iter_waits())
-        assert claimed or all(job.gpus > free for job in waiting if not job.columns.get("blocked"))
+        assert claimed or all(job.gpus > free for job in waiting if not job.columns["blocked"])
         world = following(world, plan, done)
 
 

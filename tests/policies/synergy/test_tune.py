@@ -143,3 +143,15 @@ def test_two_jobs_change_places_when_one_gains_and_the_other_does_not_lose() -> 
     moved = {move.job: move.pieces[0] for move in plan.moves}
     assert (moved[1000].node, moved[1000].gpus, moved[1000].cpus) == (2, 0b0001, 9)
     assert (moved[1002].node, moved[1002].gpus, moved[1002].cpus) == (1, 0b0001, 1)
+
+
+def test_what_a_stopped_job_holds_is_not_given_away_before_it_has_stopped() -> None:
+    jobs = [
+        runs((0, 0b01, 4, 1000), profile=LANGUAGE, est_run_s=9000.0),
+        runs((0, 0b10, 4, 1000), profile=IMAGE, est_run_s=50.0),
+        wants(1, LANGUAGE, est_run_s=100.0),
+    ]
+    world = World([Node(gpus=2, cpus=8, mem_mib=2000)], jobs)
+    plan = planned(world, ordering="srtf")
+    assert [preempt.job for preempt in plan.preempts] == [1000]
+    assert plan.retunes == ()
