@@ -4,7 +4,10 @@ import subprocess
 import sys
 
 # In the order of `make bench`; each is a module that runs by itself.
-NAMES = ("agents", "api", "plan", "powerflow", "profiles", "round", "simulator", "agreement", "synergy")
+NAMES = (
+    "agents", "api", "plan", "powerflow", "profiles", "round", "simulator", "agreement", "synergy",
+    "synergy-live",
+)  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:
@@ -16,7 +19,9 @@ def main(arguments: list[str]) -> int:
     for name in arguments or NAMES:
         sys.stderr.write(f"# {name}\n")
         # A process each: peak memory and caches of one do not colour the next.
-        code = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode
+        code = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name.replace('-', '_')}"], check=False
+        ).returncode
         worst = max(worst, code)
     return worst
 

@@ -47,6 +47,12 @@ def restore(start: dict[str, Any], name: str = "checkpoint.json") -> dict[str, A
     return state
 
 
+def cpus() -> int:
+    """How many CPUs there are to use now: the scheduler may change them while the job runs."""
+    told = os.environ.get("FAIRWATT_CPUS_FILE")
+    return int(Path(told).read_text() or 1) if told else len(os.sched_getaffinity(0))
+
+
 def stop_asked() -> bool:
     """Whether the scheduler wants the GPUs back: save and leave within the grace."""
     return _stop_asked

@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import random
 import sys
+import time
 import zlib
 
 import fairwatt_progress as progress
@@ -19,17 +20,29 @@ def prepare(batch: int, step: int) -> int:
     return checksum
 
 
+def wait_for_batch(given: argparse.Namespace) -> None:
+    """As if so many seconds of preparing were spread over the CPUs, while the GPU computes."""
+    time.sleep(max(given.compute_s, given.prepare_s / progress.cpus()))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--checkpoint-every", type=int, default=10)
+    parser.add_argument(
+        "--prepare-s", type=float, help="do not prepare, wait as for one CPU's work"
+    )
+    parser.add_argument("--compute-s", type=float, default=0.0)
     given = parser.parse_args()
 
     state = progress.restore({"step": 0, "checksum": 0})
     sys.stdout.write(f"starting at step {state['step']}\n")
     while state["step"] < given.steps:
-        state["checksum"] ^= prepare(given.batch, state["step"])
+        if given.prepare_s is None:
+            state["checksum"] ^= prepare(given.batch, state["step"])
+        else:
+            wait_for_batch(given)
         state["step"] += 1
         progress.report(step=state["step"])
         if progress.stop_asked():

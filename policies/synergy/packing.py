@@ -128,9 +128,13 @@ class Packing:
         return None if hold is None else self._seat(job, hold)
 
     def settle(self, seats: Iterable[Seat], rank: Callable[[Seat], Any]) -> None:
-        """Bring everybody as near to their target as what is left allows, in order of rank."""
+        """Bring everybody as near to their target as what is left allows, in order of rank.
+
+        Whoever has too much comes first: what it gives up is there for the others.
+        """
         book = self.book
-        for seat in sorted((s for s in seats if s.share != self.target(s)), key=rank):
+        apart = [seat for seat in seats if seat.share != self.target(seat)]
+        for seat in sorted(apart, key=lambda s: (not self.target(s).within(s.share), rank(s))):
             target, had = self.target(seat), seat.share
             if book.fits(seat, target):
                 book.change(seat, target)

@@ -101,6 +101,14 @@ def test_what_a_job_leaves_goes_to_who_is_below_its_demand() -> None:
     assert shares(planned(World([FOUR], [hungry, beside]))) == {0: (6, 1000)}
 
 
+def test_what_a_resident_does_not_need_goes_to_another_in_the_same_round() -> None:
+    hungry, content = (
+        runs((0, 0b0001, 3, 1000), profile=IMAGE),
+        runs((0, 0b1110, 9, 3000), profile=LANGUAGE),
+    )
+    assert shares(planned(World([FOUR], [hungry, content]))) == {0: (9, 1000), 1: (3, 1500)}
+
+
 def test_a_spread_job_takes_in_proportion_to_its_gpus() -> None:
     filled = runs((0, 0b0111, 3, 1500), profile=LANGUAGE)
     plan = planned(World([FOUR, Node(gpus=2, cpus=6, mem_mib=2000)], [filled, wants(3, LANGUAGE)]))
