@@ -121,7 +121,7 @@ def bars_of(records: Records, cells: Sequence[Case]) -> list[Bar]:
     gain = gain_of(records, best)
     solved = [cell for cell in cells if cell.packing == "opt"]
     near = [
-        (opt / tune, cell)
+        opt / tune
         for cell in solved
         for opt, tune in zip(
             _values(records, cell, "jct_mean_s"),
@@ -137,9 +137,7 @@ def bars_of(records: Records, cells: Sequence[Case]) -> list[Bar]:
             gain,
             gain.mean >= BAR_GAIN,
         ),
-        at_least(
-            "TUNE's mean JCT against OPT's, the worst cell and seed", min(near)[0], BAR_OF_OPT
-        ),
+        at_least("TUNE's mean JCT against OPT's, the worst cell and seed", min(near), BAR_OF_OPT),
         at_least(
             "TUNE's total speed as a share of the bound, the worst run",
             min(value for value in speed if not math.isnan(value)),
