@@ -50,11 +50,15 @@ def test_an_application_without_measurements_is_neutral() -> None:
     assert found.high / found.low == pytest.approx(4)
 
 
-def test_cpus_and_memory_scale_the_speed() -> None:
+def test_a_job_is_as_slow_as_the_slower_of_its_gpus_and_its_data() -> None:
     slow = Sensitivity.of_curve([1, 4], [1.0, 4.0], reference_cpus=4)
     job = Application(name="job", batch=BATCH, behaviours=JOB.behaviours, sensitivity=slow)
-    full, half = (job.predict("A100", 2, 1410, cpus_per_gpu=c) for c in (4, 2))
-    assert half.steps_per_s == pytest.approx(full.steps_per_s / 2)
+    alone = job.predict("A100", 1, 1410, cpus_per_gpu=4).steps_per_s
+    full, half, starved = (job.predict("A100", 2, 1410, cpus_per_gpu=c) for c in (4, 2, 1))
+    # Two GPUs bring twice the CPUs of one, so that half a share each feeds one of them.
+    assert full.steps_per_s < 2 * alone
+    assert half.steps_per_s == pytest.approx(alone)
+    assert starved.steps_per_s == pytest.approx(alone / 2)
 
 
 def test_a_batch_that_grows_makes_a_step_on_every_gpu() -> None:
