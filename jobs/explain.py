@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from jobs.models import Job, Profile, Round
+from jobs.scheduling import onward
 from policies.plan import Plan, Wait
 from policies.reasons import remedy_text, sentence
 
@@ -54,6 +55,12 @@ _BASES = {
     Profile.Basis.FITTED: "Its speed and power are predicted by models fitted to its profile.",
 }
 
+# A stop that is not for another job's sake.
+_ON_ITS_WAY = {
+    onward.MOVED: "It is being stopped to go on in another place, from its checkpoint.",
+    onward.RESIZED: "It is being stopped to go on with other GPUs, from its checkpoint.",
+}
+
 
 def explain(job: Job) -> Explanation:
     return replace(_explained(job), profile_basis=_basis(job), profile_text=_BASES[_basis(job)])
@@ -61,12 +68,17 @@ def explain(job: Job) -> Explanation:
 
 def _explained(job: Job) -> Explanation:
     if job.state != Job.State.QUEUED:
-        return Explanation(job.state, job.reason, _TEXTS[Job.State(job.state)])
+        return Explanation(job.state, job.reason, _text(job))
     return replace(_of_latest_round(job), forecast=_forecast(job))
 
 
 def _basis(job: Job) -> Profile.Basis:
     return Profile.Basis(job.profile.basis) if job.profile else Profile.Basis.NEUTRAL
+
+
+def _text(job: Job) -> str:
+    text = _TEXTS[Job.State(job.state)]
+    return _ON_ITS_WAY.get(job.reason, text) if job.state == Job.State.PREEMPTING else text
 
 
 def _forecast(job: Job) -> Forecast | None:

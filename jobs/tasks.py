@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from clusters.rounds import due_clusters, round_claim
 from clusters.services import nodes_finish_draining
+from clusters.services.site_power import site_tell
 from jobs.agents.loss import watch_nodes
 from jobs.ledger.settle import settle_due
 from jobs.profiling.fits import fits_due
@@ -69,3 +70,9 @@ def sweep() -> None:
     forget_samples(now=now)
     forget_logs(now=now)
     purge(now=now)
+
+
+@shared_task(name="jobs.switches")
+def switches() -> None:
+    """Tell the site which nodes to power off and on."""
+    site_tell(now=timezone.now())

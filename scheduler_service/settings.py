@@ -1,5 +1,6 @@
 """Django settings; every knob is an environment variable listed in docs/settings.md."""
 
+import shlex
 from datetime import timedelta
 from pathlib import Path
 
@@ -124,6 +125,10 @@ LOG_CAP_BYTES = environment.integer("LOG_CAP_BYTES", 4 * 1024 * 1024)
 NODE_SYNCS_PER_MINUTE = environment.integer("NODE_SYNCS_PER_MINUTE", 1200)
 NODE_TELEMETRY_PER_MINUTE = environment.integer("NODE_TELEMETRY_PER_MINUTE", 120)
 NODE_LOGS_PER_MINUTE = environment.integer("NODE_LOGS_PER_MINUTE", 600)
+# What powers nodes off and on (clusters/services/site_power.py); empty: nobody does.
+POWER_COMMAND = shlex.split(environment.text("FAIRWATT_POWER_COMMAND", ""))
+# Whether a GPU that ignores its clock is also taken out of scheduling.
+CLOCK_FAULTS = environment.text("FAIRWATT_CLOCK_FAULTS", "no") == "yes"
 
 # Of a cluster's GPUs, how many may measure profiles at once (one always may), and for how long.
 PROFILING_SHARE = environment.number("PROFILING_SHARE", 0.1)
@@ -180,6 +185,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "tick": {"task": "jobs.tick", "schedule": 1.0, "options": {"expires": 5}},
     "watch": {"task": "jobs.watch", "schedule": 2.0, "options": {"expires": 5}},
+    "power": {"task": "jobs.power", "schedule": 2.0, "options": {"expires": 5}},
+    "switches": {"task": "jobs.switches", "schedule": 5.0, "options": {"expires": 5}},
     "digest": {"task": "jobs.digest", "schedule": 1.0, "options": {"expires": 5}},
     "steer": {"task": "jobs.steer", "schedule": 1.0, "options": {"expires": 5}},
     "learn": {"task": "jobs.learn", "schedule": 10.0, "options": {"expires": 9}},

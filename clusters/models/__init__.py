@@ -3,6 +3,7 @@
 from clusters.models.cluster import Cluster, Partition, Rack, Switch, Watch
 from clusters.models.energy import CarbonHour, CarbonSeries, Tariff, TariffHour
 from clusters.models.hardware import Gpu, GpuType, JoinToken, Node
+from clusters.models.power import PowerBreach, PowerBudget, PowerState
 from clusters.models.quota import GpuQuota
 from clusters.models.telemetry import Boot, GpuCounter, Sample, SampleInbox, SampleMinute
 
@@ -18,6 +19,9 @@ __all__ = [
     "JoinToken",
     "Node",
     "Partition",
+    "PowerBreach",
+    "PowerBudget",
+    "PowerState",
     "Rack",
     "Sample",
     "SampleInbox",

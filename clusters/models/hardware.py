@@ -66,6 +66,8 @@ class Node(models.Model):
     agent_version = models.TextField(default="")
     driver = models.TextField(default="")
     features = models.JSONField(default=dict)
+    # The last word that the site's power command has taken: on, off, or none yet.
+    power_told = models.TextField(default="")
     # Both leases count from the last sync; `losses` since `losses_since` make a node flap.
     last_sync_at = models.DateTimeField(null=True)
     sync_sequence = models.BigIntegerField(default=0)
@@ -129,6 +131,8 @@ class Gpu(models.Model):
     health_reason = models.TextField(default="")
     # What the agent finds wrong; empty is fine. An operator's word is `healthy`, and both count.
     fault = models.TextField(default="")
+    # What telemetry says about it that keeps no work away, such as a clock that it ignores.
+    remark = models.TextField(default="")
     version = models.BigIntegerField(default=1)
 
     class Meta:

@@ -21,6 +21,7 @@ from jobs.lifecycle import MOVES
 from jobs.lifecycle import State as JobState
 from jobs.lifecycle import advance as advance_jobs
 from jobs.models import Attempt, Job
+from jobs.scheduling import onward
 from jobs.scheduling.nudge import nudge
 
 logger = logging.getLogger(__name__)
@@ -120,12 +121,15 @@ def _give_up(dead: datetime, now: datetime) -> None:
 def _lose(attempt_id: int, job_id: int, now: datetime) -> None:
     job = Job.objects.select_for_update().get(pk=job_id)
     attempt = Attempt.objects.select_for_update().get(pk=attempt_id)
+    onward.lock_way(attempt, now=now)
     if not attempts_end([attempt_id], state=Attempt.State.LOST, reason="node_lost", now=now):
         return
     to, reason = _after_loss(job, attempt)
     holding = (JobState.PLACED, JobState.RUNNING, JobState.PREEMPTING)
     sources = [state for state in holding if to in MOVES[state]]
     advance_jobs([job_id], sources=sources, to=to, reason=reason, now=now)
+    if to is JobState.QUEUED:
+        onward.carry_on(attempt, job, now=now)
     nudge(job.cluster_id)
 
 

@@ -32,6 +32,12 @@ class Attempt(models.Model):
     # What a profiling run wants of it just now, over its own clock and CPUs; null: nothing.
     steered_clock_mhz = models.IntegerField(null=True)
     steered_cpus = models.IntegerField(null=True)
+    # When a round last changed the clock; null: as it was placed.
+    clock_at = models.DateTimeField(null=True)
+    # Where its job goes on when it has stopped, and until when that place is kept for it:
+    # {"reason", "round", "clock_mhz", "pieces": [{"node", "gpus": [index], "cpus", "mem_mib"}]}.
+    onward = models.JSONField(null=True)
+    onward_until_at = models.DateTimeField(null=True)
     offered_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -54,6 +60,11 @@ class Attempt(models.Model):
                     state__in=("offered", "starting", "running", "stopping", "ended", "lost")
                 ),
                 name="attempt_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(onward__isnull=True, onward_until_at__isnull=True)
+                | Q(onward__isnull=False, onward_until_at__isnull=False),
+                name="attempt_onward_until",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=("ended", "lost"), ended_at__isnull=False)

@@ -24,6 +24,10 @@ class Round(models.Model):
     running = models.IntegerField(default=0)
     started = models.IntegerField(default=0)
     preempted = models.IntegerField(default=0)
+    moved = models.IntegerField(default=0)
+    resized = models.IntegerField(default=0)
+    # Nodes that were switched off or on.
+    switched = models.IntegerField(default=0)
     waiting = models.IntegerField(default=0)
     stale = models.IntegerField(default=0)
     objective = models.FloatField(null=True)

@@ -1,70 +1,39 @@
 """Carries a plan out against fresh rows: what the world no longer allows is dropped as stale.
 
 A plan is a proposal. Each chunk is one short transaction that locks its jobs, nodes and tenants in
-id order, keeps the entries that still fit, and inserts attempts and allocations. The unique index
-one_holder_per_gpu has the last word: an entry that loses a GPU to it is withdrawn whole.
+id order and keeps the entries that still fit: `placing.py` starts jobs, `onward.py` moves and
+resizes them, `switching.py` switches nodes.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
 from django.db import connection, transaction
 
 from jobs.attempts import attempts_end, live_attempts
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt
-from jobs.scheduling.predict import predict
+from jobs.scheduling import onward
+from jobs.scheduling.placing import place
 from jobs.scheduling.retune import retune
-from jobs.scheduling.room import lock_room
-from jobs.scheduling.shares import shares
-from policies.plan import Plan, Preempt, SetClock, Start
+from jobs.scheduling.switching import nodes_switch
+from policies.plan import Plan, Preempt, SetClock
 
 Entry = TypeVar("Entry")
 
 CHUNK = 500
 
-_LOCK_JOBS = """
-SELECT id, tenant_id FROM jobs_job
-WHERE id = ANY(%s) AND cluster_id = %s AND state = 'queued'
-  AND NOT held AND unmet_dependencies = 0
-ORDER BY id FOR NO KEY UPDATE
-"""
 
-_OFFER = """
-INSERT INTO jobs_attempt
-    (tenant_id, job_id, cluster_id, round_id, number, fence, state, reason, gpus, clock_mhz,
-     offered_at)
-SELECT start.tenant_id, start.job_id, %(cluster)s, %(round)s,
-       1 + (SELECT count(*) FROM jobs_attempt earlier WHERE earlier.job_id = start.job_id),
-       nextval('jobs_fence'), 'offered', '', start.gpus, nullif(start.clock_mhz, 0), %(now)s
-FROM unnest(%(tenants)s::int8[], %(jobs)s::int8[], %(gpus)s::int4[], %(clocks)s::int4[])
-     AS start (tenant_id, job_id, gpus, clock_mhz)
-RETURNING job_id, id
-"""
+class Terms(TypedDict):
+    cluster_id: int
+    round_id: int
+    now: datetime
 
-_HOLD = """
-INSERT INTO jobs_allocation (tenant_id, attempt_id, node_id, gpu_id, cpus, memory_mib, held_at)
-SELECT hold.tenant_id, hold.attempt_id, hold.node_id, gpu.id, hold.cpus, hold.memory_mib, %(now)s
-FROM unnest(%(tenants)s::int8[], %(attempts)s::int8[], %(nodes)s::int8[], %(indexes)s::int2[],
-            %(cpus)s::int4[], %(memory)s::int8[])
-     AS hold (tenant_id, attempt_id, node_id, index, cpus, memory_mib)
-JOIN clusters_gpu gpu ON gpu.node_id = hold.node_id AND gpu.index = hold.index
-                     AND gpu.healthy AND gpu.fault = ''
-ORDER BY gpu.id
-ON CONFLICT DO NOTHING
-RETURNING attempt_id
-"""
-
-_WITHDRAW = """
-WITH held AS (DELETE FROM jobs_allocation WHERE attempt_id = ANY(%(attempts)s))
-DELETE FROM jobs_attempt WHERE id = ANY(%(attempts)s)
-"""
 
 _SET_CLOCKS = """
-UPDATE jobs_attempt attempt SET clock_mhz = nullif(wanted.clock_mhz, 0)
+UPDATE jobs_attempt attempt SET clock_mhz = nullif(wanted.clock_mhz, 0), clock_at = %s
 FROM unnest(%s::int8[], %s::int4[]) AS wanted (job_id, clock_mhz)
 WHERE attempt.job_id = wanted.job_id AND attempt.state IN ('offered', 'starting', 'running')
 RETURNING attempt.job_id
@@ -73,27 +42,24 @@ RETURNING attempt.job_id
 
 @dataclass
 class Applied:
-    """Job ids by what became of the plan's entry."""
+    """Job ids by what became of the plan's entry; `switched` are node ids."""
 
     started: list[int] = field(default_factory=list)
     retuned: list[int] = field(default_factory=list)
     preempted: list[int] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
+    resized: list[int] = field(default_factory=list)
     stale: list[int] = field(default_factory=list)
-
-
-class Unappliable(Exception):
-    """The policy asks for something that a live round cannot carry out."""
-
-
-def refuse_unappliable(plan: Plan) -> None:
-    if plan.moves or plan.resizes or plan.power:
-        raise Unappliable("live rounds start, preempt, retune and set clocks; they do not move")
+    switched: list[int] = field(default_factory=list)
 
 
 def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> Applied:
+    """First what lowers the draw or gives room, then what takes it."""
     applied = Applied()
+    terms: Terms = {"cluster_id": cluster_id, "round_id": round_id, "now": now}
     for clocks in _chunks(plan.clocks):
-        changed = _set_clocks(clocks)
+        with transaction.atomic():
+            changed = _set_clocks(clocks, now)
         applied.stale += _missing((entry.job for entry in clocks), changed)
     # What starts may need the CPUs that others give up.
     applied.retuned = retune(plan.retunes, cluster_id=cluster_id)
@@ -103,95 +69,19 @@ def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> 
             stopped = _preempt(preempts, now)
         applied.preempted += stopped
         applied.stale += _missing((entry.job for entry in preempts), stopped)
+    for changes in _chunks((*plan.moves, *plan.resizes)):
+        with transaction.atomic():
+            going = set(onward.relocate(changes, **terms))
+        for entry in changes:
+            reason = onward.reason_of(entry) if entry.job in going else "stale"
+            getattr(applied, reason).append(entry.job)
     for starts in _chunks(plan.starts):
         with transaction.atomic():
-            started = _start(starts, cluster_id=cluster_id, round_id=round_id, now=now)
+            started = place(starts, **terms)
         applied.started += started
         applied.stale += _missing((entry.job for entry in starts), started)
+    applied.switched = nodes_switch(plan.power, cluster_id=cluster_id, now=now)
     return applied
-
-
-def _start(starts: Sequence[Start], *, cluster_id: int, round_id: int, now: datetime) -> list[int]:
-    wanted = [entry.job for entry in starts]
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_JOBS, [wanted, cluster_id])
-        tenant_of: dict[int, int] = dict(cursor.fetchall())
-    room = lock_room(
-        nodes={piece.node for entry in starts for piece in entry.pieces},
-        tenants=set(tenant_of.values()),
-        cluster_id=cluster_id,
-    )
-    fitting = [
-        entry
-        for entry in starts
-        if entry.job in tenant_of and room.take(tenant_of[entry.job], entry.pieces)
-    ]
-    attempt_of = _offer(fitting, tenant_of, cluster_id=cluster_id, round_id=round_id, now=now)
-    whole = _hold(fitting, tenant_of, attempt_of, now)
-    for entry in fitting:
-        if entry.job not in whole:
-            room.give_back(tenant_of[entry.job], entry.pieces)
-    predict([attempt_of[job] for job in whole])
-    room.save()
-    return advance(
-        whole, sources=[State.QUEUED], to=State.PLACED, reason="placed", now=now,
-        detail={"round": round_id},
-    )  # fmt: skip
-
-
-def _offer(
-    starts: Sequence[Start],
-    tenant_of: dict[int, int],
-    *,
-    cluster_id: int,
-    round_id: int,
-    now: datetime,
-) -> dict[int, int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _OFFER,
-            {
-                "cluster": cluster_id,
-                "round": round_id,
-                "now": now,
-                "tenants": [tenant_of[entry.job] for entry in starts],
-                "jobs": [entry.job for entry in starts],
-                "gpus": [_gpus(entry) for entry in starts],
-                "clocks": [entry.clock_mhz for entry in starts],
-            },
-        )
-        return dict(cursor.fetchall())
-
-
-def _hold(
-    starts: Sequence[Start],
-    tenant_of: dict[int, int],
-    attempt_of: dict[int, int],
-    now: datetime,
-) -> set[int]:
-    """Insert the allocations; return the jobs that got every GPU, withdraw the others."""
-    holds = [
-        (tenant_of[entry.job], attempt_of[entry.job], piece.node, index, cpus, memory_mib)
-        for entry in starts
-        for piece in entry.pieces
-        for index, cpus, memory_mib in shares(piece)
-    ]
-    columns = list(zip(*holds, strict=True)) or [()] * 6
-    names = ("tenants", "attempts", "nodes", "indexes", "cpus", "memory")
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _HOLD,
-            {
-                "now": now,
-                **{name: list(column) for name, column in zip(names, columns, strict=True)},
-            },
-        )
-        got = Counter(row[0] for row in cursor.fetchall())
-        whole = {entry.job for entry in starts if got[attempt_of[entry.job]] == _gpus(entry)}
-        torn = [attempt_of[entry.job] for entry in starts if entry.job not in whole]
-        if torn:
-            cursor.execute(_WITHDRAW, {"attempts": torn})
-    return whole
 
 
 def _preempt(preempts: Sequence[Preempt], now: datetime) -> list[int]:
@@ -217,16 +107,12 @@ def _preempt(preempts: Sequence[Preempt], now: datetime) -> list[int]:
     return stopping
 
 
-def _set_clocks(clocks: Sequence[SetClock]) -> list[int]:
+def _set_clocks(clocks: Sequence[SetClock], now: datetime) -> list[int]:
+    wanted = {entry.job: entry.clock_mhz for entry in clocks}
     with connection.cursor() as cursor:
-        cursor.execute(
-            _SET_CLOCKS, [[entry.job for entry in clocks], [entry.clock_mhz for entry in clocks]]
-        )
-        return [row[0] for row in cursor.fetchall()]
-
-
-def _gpus(entry: Start) -> int:
-    return sum(piece.gpus.bit_count() for piece in entry.pieces)
+        cursor.execute(_SET_CLOCKS, [now, list(wanted), list(wanted.values())])
+        changed = [row[0] for row in cursor.fetchall()]
+    return changed + onward.set_clocks(wanted, now=now)
 
 
 def _missing(wanted: Iterable[int], done: Iterable[int]) -> list[int]:

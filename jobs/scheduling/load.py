@@ -45,10 +45,10 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     gpu_types = list(GpuType.objects.order_by("id"))
     partitions = list(Partition.objects.filter(cluster=cluster).order_by("id"))
     tenants = _read_tenants()
-    nodes = _read_nodes(cluster.pk)
-    jobs = _read_jobs(cluster.pk)
+    nodes = _read_nodes(cluster.pk, now.timestamp())
+    jobs = _read_jobs(cluster.pk, now.timestamp())
     pieces = read(
-        queries.PLACEMENTS.format(cluster=cluster.pk),
+        queries.PLACEMENTS.format(cluster=cluster.pk, now_s=now.timestamp()),
         job="i8", node="i8", gpus="i8", cpus="i8", mem_mib="i8",
     )  # fmt: skip
     type_ids = np.array([kind.pk for kind in gpu_types], np.int64)
@@ -95,18 +95,18 @@ def _read_tenants() -> Rows:
     return read(queries.TENANTS, id="i8", weight="f8", quota="i8", used="i8", energy_left_j="f8")
 
 
-def _read_nodes(cluster_id: int) -> Rows:
+def _read_nodes(cluster_id: int, now_s: float) -> Rows:
     return read(
-        queries.NODES.format(cluster=cluster_id),
+        queries.NODES.format(cluster=cluster_id, now_s=now_s),
         id="i8", state="i8", partition="i8", gpu_type="i8", rack="i8", switch="i8",
         cpus="i8", free_cpus="i8", mem_mib="i8", free_mem_mib="i8",
         host_idle_w="f8", host_peak_w="f8", gpus="i8", healthy="i8", held="i8",
     )  # fmt: skip
 
 
-def _read_jobs(cluster_id: int) -> Rows:
+def _read_jobs(cluster_id: int, now_s: float) -> Rows:
     return read(
-        queries.JOBS.format(cluster=cluster_id),
+        queries.JOBS.format(cluster=cluster_id, now_s=now_s),
         state="i8", id="i8", tenant="i8", profile="i8", partition="i8", held="i8", unmet="i8",
         priority="i8", submitted_s="f8", deadline_s="f8", tardiness_weight="f8",
         min_gpus="i8", max_gpus="i8", gpu_types="i8", cpus_per_gpu="i8", mem_mib_per_gpu="i8",

@@ -75,6 +75,8 @@ def applied(entry: Round, planned: Planned, applied: Applied) -> Round:
         raise ValueError("a round without a plan applies nothing")
     entry.started = len(applied.started)
     entry.preempted = len(applied.preempted)
+    entry.moved, entry.resized = len(applied.moved), len(applied.resized)
+    entry.switched = len(applied.switched)
     entry.stale = len(applied.stale)
     waits = changed_waits(planned.plan, last_plan(entry))
     decisions = list(_decisions(planned.plan, applied, waits))
@@ -82,7 +84,8 @@ def applied(entry: Round, planned: Planned, applied: Applied) -> Round:
     with transaction.atomic():
         entry.save(
             update_fields=[
-                "started", "preempted", "stale", "apply_ms", "shadow_ms", "shadow_difference",
+                "started", "preempted", "moved", "resized", "switched", "stale", "apply_ms",
+                "shadow_ms", "shadow_difference",
             ]
         )  # fmt: skip
         if decisions:
@@ -127,6 +130,10 @@ def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row
         yield _acted(preempt.job, "preempt", stale, facts)
     for retune in plan.retunes:
         yield _acted(retune.job, "retune", stale, {"pieces": retune.pieces})
+    for verb, changes in (("move", plan.moves), ("resize", plan.resizes)):
+        for change in changes:
+            there = {"pieces": change.pieces, "clock_mhz": change.clock_mhz}
+            yield _acted(change.job, verb, stale, there)
     for clock in plan.clocks:
         yield _acted(clock.job, "set_clock", stale, {"clock_mhz": clock.clock_mhz})
     for wait in waits:

@@ -5,7 +5,7 @@ from datetime import datetime
 from clusters.models import Cluster
 from jobs.models import Round
 from jobs.scheduling import record
-from jobs.scheduling.apply import apply_plan, refuse_unappliable
+from jobs.scheduling.apply import apply_plan
 from jobs.scheduling.load import load_snapshot
 from jobs.scheduling.lock import cluster_lock
 from jobs.scheduling.record import Planned
@@ -50,7 +50,6 @@ def load_and_plan(cluster: Cluster, *, now: datetime) -> Planned:
     try:
         plan = registry.build(cluster.policy, cluster.policy_parameters).plan(snapshot).settled()
         planned.plan_ms = clock.lap_ms()
-        refuse_unappliable(plan)
         if violations := check_plan(snapshot, plan):
             raise PlanRefused("; ".join(map(str, violations[:10])))
         planned.plan, planned.check_ms = plan, clock.lap_ms()
