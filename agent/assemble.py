@@ -102,6 +102,7 @@ def assemble(options: Options, device_set: DeviceSet, who: Identity) -> Node:
         supervisor=supervisor,
         sampler=sampler,
         controls=controls,
+        device_set=device_set,
         boot_id=this_boot,
         clock=boot_s,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from agent import identity
 from agent.clock import Clock
 from agent.controls import Controls
+from agent.devices.base import DeviceSet
 from agent.identity import Identity
 from agent.journal import COMPACT_AFTER, Journal
 from agent.layout import Layout
@@ -17,6 +18,7 @@ from agent.wire import (
     Desired,
     Inventory,
     LogChunk,
+    Power,
     Register,
     Registered,
     Sample,
@@ -43,6 +45,7 @@ class Node:
     supervisor: Supervisor
     sampler: Sampler
     controls: Controls
+    device_set: DeviceSet
     boot_id: str
     clock: Clock
     logbook: Logbook = field(default_factory=Logbook)
@@ -71,6 +74,7 @@ class Node:
             attempts=reports,
             gpus=self.supervisor.gpus(),
             samples_shed=self.sampler.shed,
+            power=self.device_set.power,
         )
 
     def accept(self, desired: Desired, sent_s: float) -> None:
@@ -78,6 +82,14 @@ class Node:
         if self.clock() < sent_s + desired.run_lease_s:
             self.supervisor.lease.renew(sent_s, desired.run_lease_s)
         self.supervisor.apply(desired, sent_s)
+        # What still runs here is not cut off: the service has seen the node empty, or will.
+        if desired.power_on or not self.supervisor.runs:
+            self._switch(on=desired.power_on)
+
+    def _switch(self, *, on: bool) -> None:
+        if on != (self.device_set.power is not Power.OFF):
+            log.info("the node is switched %s", "on" if on else "off")
+            self.device_set.switch(on=on)
 
     def tick(self) -> bool:
         """Whether something has happened that the service was not told."""

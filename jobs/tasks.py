@@ -8,6 +8,8 @@ from clusters.services import nodes_finish_draining
 from clusters.services.site_power import site_tell
 from jobs.agents.loss import watch_nodes
 from jobs.ledger.settle import settle_due
+from jobs.power.clocks import clocks_verify
+from jobs.power.watch import power_watch
 from jobs.profiling.fits import fits_due
 from jobs.profiling.learning import attempts_learn
 from jobs.profiling.runs import runs_look
@@ -67,9 +69,16 @@ def sweep() -> None:
     now = timezone.now()
     forget_rounds(now=now)
     samples_roll_up(now=now)
+    clocks_verify(now=now)
     forget_samples(now=now)
     forget_logs(now=now)
     purge(now=now)
+
+
+@shared_task(name="jobs.power")
+def power() -> None:
+    """Hold what was measured against the power budgets, and call rounds when these change."""
+    power_watch(now=timezone.now())
 
 
 @shared_task(name="jobs.switches")

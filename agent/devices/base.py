@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent.procs import Process
-from agent.wire import GpuInventory
+from agent.wire import GpuInventory, Power
 
 
 class DeviceLostError(Exception):
@@ -37,6 +37,7 @@ class HostFacts:
     memory_mib: int
     idle_w: int
     peak_w: int
+    boot_s: float = 0.0  # from being switched on until it can work
 
 
 class Device(Protocol):
@@ -74,5 +75,11 @@ class DeviceSet(Protocol):
 
     @property
     def power_caps(self) -> bool: ...
+
+    @property
+    def power(self) -> Power: ...
+
+    def switch(self, *, on: bool) -> None:
+        """Switch an emulated node; a real one is switched by others."""
 
     def close(self) -> None: ...

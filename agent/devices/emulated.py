@@ -14,7 +14,7 @@ from agent.devices.catalogue import Catalogue, GpuKind
 from agent.devices.model import AMBIENT_C, energy_uj
 from agent.files import read_json, write_whole
 from agent.procs import Process
-from agent.wire import GpuInventory
+from agent.wire import GpuInventory, Power
 
 NAMESPACE = uuid.UUID("6b1e4a52-5f0e-4c67-9f0b-5a3d2f8f6a10")  # ours, drawn once
 BUSY_MEMORY_SHARE = 0.8
@@ -31,6 +31,8 @@ class GpuState:
     occupant: tuple[int, int] | None = None  # pid and start time
     foreign_pids: list[int] = field(default_factory=list)
     lost: bool = False
+    off: bool = False  # with its node: it draws nothing
+    booted_ms: int = 0  # when its node can work again after being switched on
 
     @property
     def busy(self) -> bool:
@@ -52,7 +54,7 @@ class EmulatedGpu:
             clock_mhz = self.kind.model.clock_mhz(state.lock_mhz, state.cap_w, load)
             used = BUSY_MEMORY_SHARE if load else 0.0
             return Reading(
-                power_mw=self.kind.model.power_mw(clock_mhz, load),
+                power_mw=self._power_mw(state),
                 energy_mj=state.energy_uj // 1000,
                 utilisation_pct=round(100 * load),
                 memory_used_mib=round(used * self.kind.memory_mib),
@@ -90,6 +92,18 @@ class EmulatedGpu:
         with self.state() as state:
             state.occupant = (process.pid, process.start_ticks) if process else None
 
+    def switch(self, *, on: bool, boot_s: float) -> None:
+        with self.state() as state:
+            if state.off and on:
+                state.booted_ms = state.boot_ms + int(1000 * boot_s)
+            state.off = not on
+
+    def power(self) -> Power:
+        with self.state() as state:
+            if state.off:
+                return Power.OFF
+            return Power.BOOTING if state.boot_ms < state.booted_ms else Power.ON
+
     @contextmanager
     def state(self) -> Iterator[GpuState]:
         """The state, brought up to now before anything changes it, and kept afterwards."""
@@ -108,12 +122,19 @@ class EmulatedGpu:
     def _advance(self, state: GpuState, now_ms: int) -> None:
         same_boot = state.boot_id == self._boot_id
         elapsed_ms = max(0, now_ms - state.boot_ms) if same_boot else 0
-        load = self._load(state)
+        if not same_boot:
+            state.booted_ms = 0
+        power_mw = self._power_mw(state)
         model = self.kind.model
-        power_mw = model.power_mw(model.clock_mhz(state.lock_mhz, state.cap_w, load), load)
         state.energy_uj += energy_uj(power_mw, elapsed_ms)
         state.temperature_c = model.temperature_c(state.temperature_c, power_mw, elapsed_ms / 1000)
         state.boot_id, state.boot_ms = self._boot_id, now_ms
+
+    def _power_mw(self, state: GpuState) -> int:
+        if state.off:
+            return 0
+        load, model = self._load(state), self.kind.model
+        return model.power_mw(model.clock_mhz(state.lock_mhz, state.cap_w, load), load)
 
     def _load(self, state: GpuState) -> float:
         return self.kind.load if state.busy else 0.0
@@ -135,6 +156,16 @@ class EmulatedSet:
             )
             for index, kind in enumerate(kinds)
         )
+
+    @property
+    def power(self) -> Power:
+        """All its GPUs are switched together."""
+        return self.devices[0].power()
+
+    def switch(self, *, on: bool) -> None:
+        boot_s = self.host.boot_s if self.host else 0.0
+        for gpu in self.devices:
+            gpu.switch(on=on, boot_s=boot_s)
 
     def close(self) -> None:
         """Nothing is held open."""

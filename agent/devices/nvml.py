@@ -12,7 +12,7 @@ import pynvml
 
 from agent.devices.base import ControlRefusedError, DeviceLostError, DevicesError, Reading
 from agent.procs import Process
-from agent.wire import EnergyMethod, GpuInventory
+from agent.wire import EnergyMethod, GpuInventory, Power
 
 log = logging.getLogger("fairwatt.agent")
 
@@ -123,6 +123,7 @@ class NvmlGpu:
 
 class NvmlSet:
     host = None
+    power = Power.ON
 
     def __init__(self) -> None:
         try:
@@ -134,6 +135,9 @@ class NvmlSet:
         self.power_caps = bool(self.devices) and all(gpu.may_cap_power() for gpu in self.devices)
         # Drivers let only root lock clocks; trying it out would undo a lock set by hand.
         self.clocks = os.geteuid() == 0 and all(gpu.inventory.clocks_mhz for gpu in self.devices)
+
+    def switch(self, *, on: bool) -> None:
+        """Whoever reads this is on; switching it is the site's business."""
 
     def close(self) -> None:
         with suppress(pynvml.NVMLError):

@@ -48,6 +48,14 @@ class End(StrEnum):
     SHIM_LOST = "shim_lost"  # killed from outside, exit code unknown
 
 
+class Power(StrEnum):
+    """Of the node itself; one that can speak while it is off is an emulated one."""
+
+    ON = "on"
+    BOOTING = "booting"
+    OFF = "off"
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptRef:
     attempt_id: Id
@@ -136,6 +144,7 @@ class Sync:
     attempts: Annotated[tuple[AttemptReport, ...], Items(MAX_ATTEMPTS)] = ()
     gpus: Annotated[tuple[GpuStatus, ...], Items(MAX_GPUS)] = ()
     samples_shed: Count = 0
+    power: Power = Power.ON
 
     def __post_init__(self) -> None:
         if len({report.attempt_id for report in self.attempts}) != len(self.attempts):
@@ -220,6 +229,7 @@ class Desired:
     discard_checkpoints: Annotated[tuple[Key, ...], Items(1024)] = ()
     sample_interval_s: Annotated[float, Range(0.05, 3600)] = 1.0
     upload_interval_s: Interval = 5.0  # of telemetry
+    power_on: bool = True  # false: the node is to be off; a real one is switched by the site
 
     def __post_init__(self) -> None:
         if len({attempt.attempt_id for attempt in self.attempts}) != len(self.attempts):

@@ -43,6 +43,8 @@ class PowerBudget(models.Model):
             models.CheckConstraint(
                 condition=Q(from_minute__isnull=True, to_minute__isnull=True)
                 | Q(
+                    from_minute__isnull=False,
+                    to_minute__isnull=False,
                     from_minute__range=(0, DAY_MINUTES - 1),
                     to_minute__range=(0, DAY_MINUTES - 1),
                 )

@@ -33,6 +33,8 @@ def cluster_update(
 ) -> Cluster:
     changes = with_fresh_parameters(changes)
     columns = {**resolved(changes, _REFERENCES), "updated_at": now}
+    if "power_budget_w" in changes:
+        columns["next_round_at"] = now
     if not changes.keys().isdisjoint((*POLICY_FIELDS, "round_interval_s")):
         check_policies({f: changes.get(f, getattr(cluster, f)) for f in POLICY_FIELDS})
         # The next tick runs a round under the new terms, however far off the old one was.

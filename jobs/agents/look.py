@@ -13,16 +13,16 @@ UPDATE clusters_node SET last_sync_at = %(now)s, sync_sequence = %(sequence)s::i
     boot_id = %(boot)s
 WHERE token_id = %(token)s::int8 AND epoch = %(epoch)s::int8
   AND sync_sequence < %(sequence)s::int8
-RETURNING id, state
+RETURNING id, state, cluster_id
 """
 _FIND = """
-SELECT id, state FROM clusters_node
+SELECT id, state, cluster_id FROM clusters_node
 WHERE token_id = %(token)s::int8 AND epoch = %(epoch)s::int8
 """
 
 _LOOK = """
 WITH node AS ({node})
-SELECT node.id, node.state,
+SELECT node.id, node.state, node.cluster_id,
        (SELECT json_object_agg(gpu.uuid, gpu.fault) FROM clusters_gpu gpu
         WHERE gpu.node_id = node.id),
        (SELECT json_agg(json_build_array(attempt.id, attempt.fence, attempt.state,
@@ -64,6 +64,7 @@ class Held:
 class Look:
     node_id: int
     state: str
+    cluster_id: int
     faults: dict[str, str]
     held: dict[int, Held]
 
@@ -82,5 +83,7 @@ def _look(statement: str, values: dict[str, Any]) -> Look | None:
     rows = fetch(statement, values)
     if not rows:
         return None
-    node_id, state, faults, held, _ = rows[0]
-    return Look(node_id, state, faults or {}, {each[0]: Held(*each) for each in held or ()})
+    node_id, state, cluster_id, faults, held, _ = rows[0]
+    return Look(
+        node_id, state, cluster_id, faults or {}, {each[0]: Held(*each) for each in held or ()}
+    )

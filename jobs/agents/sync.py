@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import F
 
-from agent.wire import Desired, Sync
+from agent.wire import Desired, Power, Sync
 from clusters.gpu_faults import gpus_report
 from clusters.leases import Leases, leases
 from clusters.models import Node
@@ -15,6 +15,7 @@ from jobs.agents.desired import wanted
 from jobs.agents.look import Look, look, touch
 from jobs.agents.reports import Heard, hear
 from jobs.agents.stale import StaleEpoch, StaleFences
+from jobs.scheduling.nudge import nudge
 
 COUNT_EVERY_S = 5.0
 
@@ -41,7 +42,7 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
     if seen is not None:
         heard = hear(seen, sync.attempts, boot_id=sync.boot_id, now=now)
         gpus_report(seen.node_id, seen.faults, sync.gpus)
-        if _changed(seen, heard, now):
+        if _changed(seen, heard, sync.power, now):
             seen = look(token_id, sync.epoch)
     else:
         seen = look(token_id, sync.epoch)
@@ -60,10 +61,11 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
         attempts=running.attempts,
         cancels=running.cancels,
         acks=tuple(heard.acks),
+        power_on=seen.state != State.OFF,
     )
 
 
-def _changed(seen: Look, heard: Heard, now: datetime) -> bool:
+def _changed(seen: Look, heard: Heard, power: Power, now: datetime) -> bool:
     """Whether what was seen of the node is no longer so."""
     itself = Node.objects.filter(pk=seen.node_id)
     if heard.refused:
@@ -72,4 +74,9 @@ def _changed(seen: Look, heard: Heard, now: datetime) -> bool:
     lost = seen.state == State.LOST
     if lost:
         advance(itself, sources=[State.LOST], to=State.READY, now=now, reason="")
-    return lost or heard.moved
+    # One that was switched on, and says so.
+    back = seen.state == State.JOINING and power is Power.ON
+    if back:
+        advance(itself, sources=[State.JOINING], to=State.READY, now=now, reason="")
+        nudge(seen.cluster_id)
+    return lost or back or heard.moved

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection, transaction
 
+from clusters.budgets import planned_budgets
 from clusters.energy import price_curves
 from clusters.models import Cluster, GpuType, Partition
 from jobs.scheduling import queries
@@ -28,8 +29,8 @@ from policies.snapshot import (
 
 Rows = npt.NDArray[Any]
 
-# Indexed by the position that queries.NODES gives each state, counted from one.
-_NODE_STATES = np.array([-1, 0, 1, 2, 3, 3, 3, 3])
+# Indexed by the position that queries.NODES gives each state, counted from one; 8 boots.
+_NODE_STATES = np.array([-1, 0, 1, 2, 3, 3, 3, 3, 4])
 
 
 def load_snapshot(cluster: Cluster, *, now: datetime, seed: int) -> Snapshot:
@@ -59,11 +60,12 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     profiles = profile_table(
         np.unique(jobs["profile"]), gpu_types, asked_gpus[np.tile(jobs["profile"] > 0, 3)]
     )
+    budgets = planned_budgets(cluster, now=now)
     return Snapshot(
         now_s=now.timestamp(),
         seed=seed,
         pue=float(cluster.pue),
-        power_budget_w=float(cluster.power_budget_w or "inf"),
+        power_budget_w=budgets.cluster_w,
         jobs=_job_table(
             jobs,
             profiles,
@@ -84,6 +86,7 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
             id=partition_ids,
             name=tuple(partition.name for partition in partitions),
             lends=[partition.lends for partition in partitions],
+            power_budget_w=[budgets.of(partition.pk) for partition in partitions],
         ),
         tenants=_tenant_table(tenants, type_ids),
         profiles=profiles,

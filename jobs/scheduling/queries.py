@@ -8,6 +8,8 @@ A job that is being moved is seen where it goes: it runs there, at its new clock
 stopped again meanwhile. What it leaves is free only once it has stopped.
 """
 
+from clusters.services.site_power import SWITCHED_ON
+
 TENANT_WINDOW = 10_000
 QUEUE_WINDOW = 20_000
 SPEED_STEPS = 5
@@ -40,9 +42,10 @@ WITH onward AS ({_ONWARD}), kept AS (
     ) own ON true
     GROUP BY onward.node_id
 )
-SELECT node.id, array_position(
+SELECT node.id, CASE WHEN node.state = 'joining' AND node.state_reason = '{SWITCHED_ON}'
+           THEN 8 ELSE array_position(
            ARRAY['ready', 'draining', 'off', 'joining', 'drained', 'lost', 'quarantined'],
-           node.state)::int8,
+           node.state) END::int8,
        coalesce(node.partition_id, -1), node.gpu_type_id,
        coalesce(node.rack_id, -1), coalesce(rack.switch_id, -1),
        node.cpus::int8, greatest(node.cpus - node.cpus_used - coalesce(kept.cpus, 0), 0)::int8,

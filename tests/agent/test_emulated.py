@@ -13,6 +13,7 @@ from agent.devices.choose import open_devices
 from agent.devices.emulated import EmulatedGpu, EmulatedSet
 from agent.devices.model import AMBIENT_C, GpuModel, energy_uj
 from agent.procs import Process, start_ticks
+from agent.wire import Power
 from tests.agent.process import TWO_GPUS
 
 MODEL = GpuModel(idle_w=55, max_w=400, clocks_mhz=(510, 810, 1110, 1410))
@@ -207,3 +208,26 @@ def test_a_faulty_catalogue_is_one_clear_error(tmp_path: Path, text: str, proble
 def test_a_choice_of_devices_that_is_none_is_refused(tmp_path: Path, choice: str) -> None:
     with pytest.raises(DevicesError):
         open_devices(choice, state_dir=tmp_path, node="n", boot_id="b", clock=Clock())
+
+
+def test_a_node_that_is_off_draws_nothing_and_boots_before_it_works(
+    tmp_path: Path, clock: Clock
+) -> None:
+    file = tmp_path / "node.toml"
+    file.write_text(TWO_GPUS.replace("peak_w = 600", "peak_w = 600\nboot_s = 30"))
+    node = EmulatedSet(catalogue.load(file), tmp_path / "state", "node-1", "boot", clock)
+    gpu = node.devices[0]
+    before = gpu.read()
+    assert before.power_mw > 0
+    assert node.power is Power.ON
+
+    node.switch(on=False)
+    clock.now_s += 1000
+    off = gpu.read()
+    assert (off.power_mw, off.energy_mj, node.power) == (0, before.energy_mj, Power.OFF)
+
+    node.switch(on=True)
+    node.switch(on=True)
+    assert (gpu.read().power_mw, node.power) == (before.power_mw, Power.BOOTING)
+    clock.now_s += 30
+    assert node.power is Power.ON

@@ -13,6 +13,7 @@ from agent.wire import (
     GpuStatus,
     Inventory,
     MemoryLimit,
+    Power,
     Register,
     State,
     Sync,
@@ -68,7 +69,9 @@ class Agent:
     sequence: int = 0
     reports: dict[int, AttemptReport] = field(default_factory=dict)
 
-    def sync(self, *, now: datetime = NOW, gpus: tuple[GpuStatus, ...] = ()) -> Desired:
+    def sync(
+        self, *, now: datetime = NOW, gpus: tuple[GpuStatus, ...] = (), power: Power = Power.ON
+    ) -> Desired:
         self.sequence += 1
         self.node.refresh_from_db()
         message = Sync(
@@ -77,6 +80,7 @@ class Agent:
             boot_id=BOOT,
             attempts=tuple(self.reports.values()),
             gpus=gpus,
+            power=power,
         )
         answer = node_sync(self.token_id, message, now=now)
         for ref in answer.acks:
