@@ -121,6 +121,27 @@ RULES = {
         "/csv",
         "Hours start on full hours of UTC.",
     ),
+    "power_budget_watts": ("out_of_range", "/watts", "A power budget is positive."),
+    "power_budget_window": ("window_over", "/ends_at", "A window ends after its start."),
+    "power_budget_daily": (
+        "half_a_day",
+        "/to_minute",
+        "Give two different minutes of the day, or none.",
+    ),
+    "power_state_once": ("conflict", "", "There is one state per cluster and partition."),
+    "power_correction_lowers": ("out_of_range", "", "A correction is not negative."),
+    "power_breach_is_above": ("out_of_range", "", "A breach lies above its budget."),
+    "clusters_powerbudget_partition_of_cluster": (
+        "unknown_partition",
+        "/partition",
+        "A budget is for a partition of its own cluster.",
+    ),
+    "clusters_powerstate_partition_of_cluster": ("unknown_partition", "", "The partition is gone."),
+    "clusters_powerbreach_partition_of_cluster": (
+        "unknown_partition",
+        "",
+        "The partition is gone.",
+    ),
 }
 
 # Plain foreign keys, checked at the commit: they speak when a row went, or came into use, between
@@ -145,6 +166,9 @@ REFERENCES = {
     "clusters_node_gpu_type_id_799fc253_fk_clusters_gputype_id": "/gpu_type",
     "clusters_node_token_id_c75d53c4_fk_tenancy_apitoken_id": "",
     "clusters_partition_cluster_id_4482de44_fk_clusters_cluster_id": "/cluster",
+    "clusters_powerbreach_cluster_id_b264c9dc_fk_clusters_cluster_id": "",
+    "clusters_powerbudget_cluster_id_5ec0ba67_fk_clusters_cluster_id": "",
+    "clusters_powerstate_cluster_id_b906ccfb_fk_clusters_cluster_id": "",
     "clusters_rack_cluster_id_dd1f39c2_fk_clusters_cluster_id": "/cluster",
     "clusters_switch_cluster_id_0e1dc9ce_fk_clusters_cluster_id": "/cluster",
     "clusters_tariffhour_tariff_id_f7db616d_fk_clusters_tariff_id": "/tariff",

@@ -86,6 +86,35 @@ GAUGES = (
         "SELECT count(*) FROM jobs_meter WHERE due_at < now()",
     ),
     Gauge(
+        "fairwatt_power_watts",
+        "Mean of the last measured minute, its budget, and what rounds plan below it.",
+        ("cluster", "partition", "which"),
+        "SELECT cluster.name, coalesce(partition.name, ''), which.name, which.watts"
+        " FROM clusters_powerstate state JOIN clusters_cluster cluster"
+        "   ON cluster.id = state.cluster_id"
+        " LEFT JOIN clusters_partition partition ON partition.id = state.partition_id"
+        " CROSS JOIN LATERAL (VALUES ('measured', measured_w), ('budget', budget_w),"
+        "   ('correction', correction_w)) AS which (name, watts) WHERE which.watts IS NOT NULL",
+    ),
+    Gauge(
+        "fairwatt_power_breaches",
+        "Times that a minute's mean was above its budget: all, and those that go on.",
+        ("cluster", "which"),
+        "SELECT cluster.name, which.name, count(breach.id) FILTER (WHERE which.name = 'all'"
+        "   OR breach.ended_at IS NULL) FROM clusters_cluster cluster"
+        " CROSS JOIN (VALUES ('all'), ('open')) AS which (name)"
+        " LEFT JOIN clusters_powerbreach breach ON breach.cluster_id = cluster.id GROUP BY 1, 2",
+    ),
+    Gauge(
+        "fairwatt_gpus_remarked",
+        "GPUs that telemetry finds fault with, such as a clock that they ignore.",
+        ("cluster",),
+        "SELECT cluster.name, count(gpu.id) FILTER (WHERE gpu.remark <> '')"
+        " FROM clusters_cluster cluster LEFT JOIN clusters_node node"
+        "   ON node.cluster_id = cluster.id"
+        " LEFT JOIN clusters_gpu gpu ON gpu.node_id = node.id GROUP BY 1",
+    ),
+    Gauge(
         "fairwatt_brake",
         "1 while most nodes of the cluster are silent and none is marked lost.",
         ("cluster",),

@@ -63,15 +63,15 @@ def foresee(
         return engine_from(snapshot, policy, pace, member, price=price, left_out=left_out)
 
     expected = live(None)
-    _run(expected.engine, out_of_time)
-    start_s, finish_s = _start_and_finish(expected.engine)
+    run_within(expected.engine, out_of_time)
+    start_s, finish_s = start_and_finish(expected.engine)
     energy_j, cost = _spent(expected.engine, price)
     others: list[tuple[F64, F64]] = []
     for seed in range(members):
         engine = live(seed).engine
-        if out_of_time() or not _run(engine, out_of_time):
+        if out_of_time() or not run_within(engine, out_of_time):
             break
-        others.append(_start_and_finish(engine))
+        others.append(start_and_finish(engine))
     start_low_s, start_high_s = _bounds(start_s, [start for start, _ in others])
     finish_low_s, finish_high_s = _bounds(finish_s, [finish for _, finish in others])
     queued = _queued(snapshot, expected.job_ids)
@@ -89,7 +89,7 @@ def foresee(
     return Forecast.of(**{name: values[queued] for name, values in columns.items()})
 
 
-def _run(engine: Engine, out_of_time: Callable[[], bool]) -> bool:
+def run_within(engine: Engine, out_of_time: Callable[[], bool]) -> bool:
     """Whether it came to its end."""
 
     def look(now_s: float, finished: int) -> None:
@@ -104,7 +104,7 @@ def _run(engine: Engine, out_of_time: Callable[[], bool]) -> bool:
     return True
 
 
-def _start_and_finish(engine: Engine) -> tuple[F64, F64]:
+def start_and_finish(engine: Engine) -> tuple[F64, F64]:
     """Of jobs that still ran when the simulation ended, the finish is foreseen all the same."""
     world, stretches = engine.world, engine.world.log.table()
     finish_s = world.finished_s.copy()

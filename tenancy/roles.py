@@ -64,6 +64,8 @@ RIGHTS: dict[str, frozenset[Role]] = {
     "statements.read": _EVERYBODY,
     "node_energy.read": _OPERATOR,
     "ledger.write": _OPERATOR,
+    "power.read": _OPERATOR,
+    "power.write": _OPERATOR,
     "rounds.read": _OPERATOR,
     "decisions.read": _EVERYBODY,
     "simulations.read": _EVERYBODY,

@@ -14,6 +14,7 @@ from clusters.admin.energy import (
     TariffHourAdmin,
 )
 from clusters.admin.hardware import GpuAdmin, GpuTypeAdmin, NodeAdmin
+from clusters.admin.power import PowerBreachAdmin, PowerBudgetAdmin, PowerStateAdmin
 from clusters.admin.rights import GpuQuotaAdmin, JoinTokenAdmin
 from clusters.admin.telemetry import BootAdmin, GpuCounterAdmin, SampleMinuteAdmin
 
@@ -29,6 +30,9 @@ __all__ = [
     "JoinTokenAdmin",
     "NodeAdmin",
     "PartitionAdmin",
+    "PowerBreachAdmin",
+    "PowerBudgetAdmin",
+    "PowerStateAdmin",
     "RackAdmin",
     "SampleMinuteAdmin",
     "SwitchAdmin",

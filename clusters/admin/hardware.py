@@ -62,8 +62,8 @@ class GpuInline(TabularInline):  # type: ignore[misc]
     """Health may be set here; the devices themselves are what the node has."""
 
     model = Gpu
-    fields = ("index", "uuid", "healthy", "health_reason", "fault")
-    readonly_fields = ("index", "uuid", "fault")
+    fields = ("index", "uuid", "healthy", "health_reason", "fault", "remark")
+    readonly_fields = ("index", "uuid", "fault", "remark")
     formfield_overrides = ServiceAdmin.formfield_overrides
     ordering = ("index",)
     extra = 0
@@ -206,13 +206,13 @@ class NodeAdmin(ServiceAdmin):
 
 @admin.register(Gpu)
 class GpuAdmin(ServiceAdmin):
-    list_display = ("uuid", "node", "index", "healthy", "health_reason", "fault")
+    list_display = ("uuid", "node", "index", "healthy", "health_reason", "fault", "remark")
     list_filter = ("healthy", "node__cluster", "node__gpu_type")
     list_select_related = ("node",)
     search_fields = ("uuid", "node__name")
     ordering = ("node", "index")
-    fields = ("uuid", "node", "index", "healthy", "health_reason", "fault")
-    readonly_fields = ("uuid", "node", "index", "fault")
+    fields = ("uuid", "node", "index", "healthy", "health_reason", "fault", "remark")
+    readonly_fields = ("uuid", "node", "index", "fault", "remark")
     actions = ("mark_healthy", "mark_unhealthy")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

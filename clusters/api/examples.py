@@ -113,6 +113,7 @@ _NODE = {
             "healthy": True,
             "health_reason": "",
             "fault": "",
+            "remark": "",
         }
     ],
     "version": 2,
@@ -155,6 +156,7 @@ _GPU = {
     "healthy": True,
     "health_reason": "",
     "fault": "",
+    "remark": "",
     "version": 1,
 }
 _UNHEALTHY = {"healthy": False, "health_reason": "uncorrectable memory errors"}

@@ -150,6 +150,9 @@ class NodeGpuOut(StrictSerializer):
     healthy = fields.Boolean()
     health_reason = fields.Text(allow_blank=True)
     fault = fields.Text(allow_blank=True)
+    remark = fields.Text(
+        allow_blank=True, help_text="Seen in telemetry, such as a clock that it ignores."
+    )
 
 
 class NodeOut(StrictSerializer):
@@ -219,6 +222,9 @@ class GpuOut(StrictSerializer):
     healthy = fields.Boolean()
     health_reason = fields.Text(allow_blank=True)
     fault = fields.Text(allow_blank=True)
+    remark = fields.Text(
+        allow_blank=True, help_text="Seen in telemetry, such as a clock that it ignores."
+    )
     version = fields.Integer()
 
 

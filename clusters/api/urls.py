@@ -4,6 +4,7 @@ from django.urls import re_path
 
 from clusters.api import cluster_views, energy_views, hardware_views, quota_views
 from clusters.api.policy_views import NAME, PolicyViewSet
+from clusters.api.power_views import ClusterPowerView
 from rest.routing import ID, Router
 
 router = Router()
@@ -29,6 +30,7 @@ router.register(
 
 urlpatterns = [
     *router.urls,
+    re_path(rf"^clusters/(?P<cluster_id>{ID})/power/?$", ClusterPowerView.as_view(), name="power"),
     re_path(r"^policies/?$", PolicyViewSet.as_view({"get": "all"}), name="policies"),
     re_path(
         rf"^policies/(?P<name>{NAME})/?$", PolicyViewSet.as_view({"get": "retrieve"}), name="policy"

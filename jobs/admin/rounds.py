@@ -25,6 +25,8 @@ class RoundAdmin(HistoryAdmin):
         "running",
         "started",
         "preempted",
+        "moved",
+        "resized",
         "waiting",
         "stale",
     )

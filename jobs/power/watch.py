@@ -75,7 +75,7 @@ def _look(cluster: Cluster, now: datetime) -> None:
                 news |= _judge(state, minute, now)
             state.save()
             if news:
-                _hurry(cluster.pk, now)
+                hurry(cluster.pk, now)
 
 
 def _is_due(cluster: Cluster, until_at: datetime) -> bool:
@@ -148,7 +148,7 @@ def _note_breach(
         )
 
 
-def _hurry(cluster_id: int, now: datetime) -> None:
+def hurry(cluster_id: int, now: datetime) -> None:
     """A round at once; the nudge is only latency, so the next tick is told as well."""
     Cluster.objects.filter(pk=cluster_id, next_round_at__gt=now).update(next_round_at=now)
     nudge(cluster_id)

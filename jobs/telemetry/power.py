@@ -62,3 +62,58 @@ def measure(
     }
     found[None] = sum((measured for _, measured in rows), Measured())
     return found
+
+
+# A host counts in minutes in which its GPUs drew something, and by how long GPUs were held.
+_MINUTES = """
+WITH gpu AS (
+    SELECT gpu.id, node.id AS node_id FROM clusters_gpu gpu
+    JOIN clusters_node node ON node.id = gpu.node_id
+    WHERE node.cluster_id = %(cluster)s
+      AND (%(partition)s::int8 IS NULL OR node.partition_id = %(partition)s::int8)
+), drawn AS (
+    SELECT minute.minute_at, gpu.node_id, sum(minute.mean_mw) / 1000.0::float8 AS watts,
+           count(DISTINCT gpu.id) AS read
+    FROM clusters_sampleminute minute JOIN gpu ON gpu.id = minute.gpu_id
+    WHERE minute.minute_at >= %(from)s AND minute.minute_at < %(until)s
+    GROUP BY 1, 2
+), minutes AS (
+    SELECT DISTINCT minute_at FROM drawn
+), held AS (
+    SELECT minutes.minute_at, gpu.node_id, sum(extract(epoch FROM
+               least(coalesce(held.released_at, 'infinity'), minute_at + interval '1 minute')
+               - greatest(held.held_at, minute_at)))::float8 / 60 AS gpus
+    FROM minutes
+    JOIN jobs_allocation held ON held.held_at < minute_at + interval '1 minute'
+                             AND (held.released_at IS NULL OR held.released_at > minute_at)
+    JOIN gpu ON gpu.id = held.gpu_id
+    GROUP BY 1, 2
+), size AS (
+    SELECT node_id, count(*) AS gpus FROM gpu GROUP BY node_id
+)
+SELECT drawn.minute_at,
+       sum(drawn.watts + CASE WHEN drawn.watts > 0 THEN node.host_idle_w
+           + (node.host_peak_w - node.host_idle_w) * coalesce(held.gpus, 0) / size.gpus
+           ELSE 0 END)::float8,
+       (SELECT count(*) FROM gpu) - sum(drawn.read)
+FROM drawn
+JOIN clusters_node node ON node.id = drawn.node_id
+JOIN size ON size.node_id = drawn.node_id
+LEFT JOIN held ON held.minute_at = drawn.minute_at AND held.node_id = drawn.node_id
+GROUP BY drawn.minute_at ORDER BY drawn.minute_at
+"""
+
+
+def measured_minutes(
+    cluster_id: int, *, partition_id: int | None, from_at: datetime, until_at: datetime
+) -> list[tuple[datetime, float, int]]:
+    """(minute, mean watts, GPUs without readings), of the minutes that have any."""
+    values: dict[str, Any] = {
+        "cluster": cluster_id,
+        "partition": partition_id,
+        "from": from_at,
+        "until": until_at,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_MINUTES, values)
+        return [(at, watts, int(unread)) for at, watts, unread in cursor]

@@ -42,6 +42,8 @@ RESOURCES = {
     "statements": Access(EVERYBODY, owned=True),
     "node_energy": Access(OPERATORS),
     "reprice": Access(OPERATORS, OPERATORS),
+    "cluster_power": Access(OPERATORS),
+    "power_budgets": Access(OPERATORS, OPERATORS),
     "rounds": Access(OPERATORS),
     "shadow": Access(OPERATORS),
     "clusters": MACHINES,

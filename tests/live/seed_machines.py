@@ -6,7 +6,7 @@ from decimal import Decimal
 from django.contrib.auth import get_user_model
 
 from clusters import services
-from clusters.models import Cluster, Gpu, Node
+from clusters.models import Cluster, Gpu, Node, PowerBudget
 from clusters.services.hours import Mode
 from jobs.models import Round
 from jobs.scheduling.round import run_round
@@ -59,6 +59,9 @@ class Machines:
         join_token = services.join_token_create(
             caller=caller, cluster=CLUSTER, lifetime_s=3600, now=now
         )
+        budget = PowerBudget.objects.create(
+            cluster=self.cluster, partition=partition, watts=100_000, starts_at=now
+        )
         self.gpus = list(Gpu.objects.filter(node=self.node).order_by("index"))
         self.ids = {
             "clusters": self.cluster.pk,
@@ -72,6 +75,7 @@ class Machines:
             "tariffs": tariff.pk,
             "carbon-series": series.pk,
             "policies": "fifo",
+            "power-budget": budget.pk,
         }
 
     def hold(self, cpus: int, memory_mib: int) -> None:

@@ -105,5 +105,5 @@ def test_without_a_database_there_are_no_gauges(monkeypatch: pytest.MonkeyPatch)
 
 def test_no_gauge_is_labelled_by_job_or_tenant() -> None:
     assert {label for gauge in GAUGES for label in gauge.labels} <= {
-        "cluster", "state", "which", "why", "step",
+        "cluster", "partition", "state", "which", "why", "step",
     }  # fmt: skip

@@ -9,11 +9,15 @@ from whatif.api.forecasts import (
     ForecastRequestView,
     ForecastViewSet,
 )
+from whatif.api.power import PowerBudgetViewSet
 from whatif.api.simulations import SimulationViewSet
 
 router = Router()
 router.register("simulations", SimulationViewSet, basename="simulations")
 router.register("forecasts", ForecastViewSet, basename="forecasts")
+router.register(
+    rf"clusters/(?P<cluster_id>{ID})/power-budget", PowerBudgetViewSet, basename="power-budgets"
+)
 
 urlpatterns = [
     *router.urls,

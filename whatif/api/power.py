@@ -1,0 +1,80 @@
+"""Demand response over HTTP: ask what a power budget would do, order it, and see that it held."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.utils import timezone
+from rest_framework.request import Request
+
+from clusters.api.fresh import FreshRetrieveMixin
+from clusters.models import PowerBudget
+from clusters.services.power_budgets import (
+    power_budget_draft,
+    power_budget_order,
+    power_budget_withdraw,
+)
+from jobs.power.watch import hurry
+from rest.views import Answer, DestroyMixin, ListMixin
+from whatif.api import power_examples as examples
+from whatif.api import power_serializers as serializers
+from whatif.api.forecasts import cluster_or_404
+from whatif.demand import estimate
+from whatif.proof import proof
+
+
+class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
+    """Watts that a cluster, or one of its partitions, may draw for a time; the smallest counts.
+
+    A POST is a question unless `dry_run` is false: the answer says which watts can be shed, by
+    when, and how much later jobs would end. Deleting one that has begun ends it now.
+    """
+
+    resource = "power_budgets"
+    rights = {
+        "list": "power.read",
+        "retrieve": "power.read",
+        "create": "power.write",
+        "destroy": "power.write",
+    }
+    output = serializers.PowerBudgetOut
+    outputs = {"retrieve": serializers.PowerBudgetProofOut}
+    inputs = {"create": serializers.PowerBudgetIn}
+    # A question makes nothing; an order says where it is.
+    statuses = {"create": 200}
+    examples = examples.POWER_BUDGETS
+    etag_prefix = "power-budget"
+
+    def rows(self) -> QuerySet[PowerBudget]:
+        cluster = cluster_or_404(self.kwargs["cluster_id"])
+        rows = PowerBudget.objects.filter(cluster=cluster)
+        return rows.select_related("cluster", "partition")
+
+    def create(self, request: Request, **kwargs: Any) -> HttpResponse:
+        values = self.input()
+        only_asked = values.pop("dry_run")
+        cluster, now = cluster_or_404(kwargs["cluster_id"]), timezone.now()
+        row = power_budget_draft(cluster=cluster, values=values, now=now)
+        row.estimate = estimate(row, now=now)
+
+        def effect() -> Answer:
+            if only_asked:
+                return Answer(self.shown(row))
+            ordered = power_budget_order(caller=self.caller, row=row)
+            hurry(cluster.pk, now)
+            location = f"{request.path.rstrip('/')}/{ordered.pk}/"
+            answer = self.answer(ordered)
+            return Answer(answer.body, 200, {**answer.headers, "Location": location})
+
+        return self.write(effect)
+
+    def shown(self, row: PowerBudget) -> Any:
+        if self.action_name() == "retrieve":
+            # What was measured grows by the minute; the version counts what was ordered.
+            row.proof = proof(row, now=timezone.now())  # type: ignore[attr-defined]
+        return super().shown(row)
+
+    def perform_destroy(self, row: PowerBudget) -> None:
+        now = timezone.now()
+        power_budget_withdraw(caller=self.caller, row=row, now=now)
+        hurry(row.cluster_id, now)
