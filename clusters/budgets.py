@@ -57,7 +57,7 @@ def planned_budgets(cluster: Cluster, *, now: datetime) -> Budgets:
     """What a round plans with: less what its model has been found to be wrong by."""
     budgets = budgets_between(cluster, from_at=now, until_at=now + LEAD)
     found = PowerState.objects.filter(cluster=cluster, correction_w__gt=0)
-    wrong = dict(found.values_list("partition_id", "correction_w"))
+    wrong: dict[int | None, float] = dict(found.values_list("partition_id", "correction_w"))
     return Budgets(
         budgets.cluster_w - wrong.get(None, 0.0),
         {pk: watts - wrong.get(pk, 0.0) for pk, watts in budgets.partition_w.items()},

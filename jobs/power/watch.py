@@ -15,7 +15,7 @@ from django.db.models import Q, Value
 from django.db.models.functions import Greatest
 
 from clusters.budgets import LEAD, Budgets, budgets_between, budgets_throughout
-from clusters.models import Cluster, PowerBreach, PowerBudget, PowerState
+from clusters.models import Cluster, Partition, PowerBreach, PowerBudget, PowerState
 from jobs.scheduling.nudge import nudge
 from jobs.telemetry.power import Measured, measure
 
@@ -93,8 +93,9 @@ def _scopes(cluster: Cluster, *budgets: Budgets) -> list[int | None]:
 
 
 def _state(cluster: Cluster, partition_id: int | None) -> PowerState:
-    rows = PowerState.objects.select_for_update()
-    state, _ = rows.get_or_create(cluster=cluster, partition_id=partition_id)
+    partition = None if partition_id is None else Partition.objects.get(pk=partition_id)
+    rows = PowerState.objects.select_for_update(of=("self",))
+    state, _ = rows.get_or_create(cluster=cluster, partition=partition)
     return state
 
 

@@ -69,7 +69,8 @@ def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> 
             stopped = _preempt(preempts, now)
         applied.preempted += stopped
         applied.stale += _missing((entry.job for entry in preempts), stopped)
-    for changes in _chunks((*plan.moves, *plan.resizes)):
+    relocations: tuple[onward.Change, ...] = (*plan.moves, *plan.resizes)
+    for changes in _chunks(relocations):
         with transaction.atomic():
             going = set(onward.relocate(changes, **terms))
         for entry in changes:

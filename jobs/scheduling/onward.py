@@ -96,9 +96,9 @@ def relocate(
 
 def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
     """The attempt has ended and its job is queued: start the next one where it should go on."""
-    if not _in_force(attempt, now):
+    onward = _in_force(attempt, now)
+    if onward is None:
         return False
-    onward = attempt.onward
     start = Start(job.pk, _pieces(onward), onward["clock_mhz"])
     placed = place(
         [start], cluster_id=job.cluster_id, round_id=onward["round"], now=now,
@@ -109,8 +109,9 @@ def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
 
 def lock_way(attempt: Attempt, *, now: datetime) -> None:
     """Nodes are locked by ascending id: those it leaves together with those its job goes to."""
-    if _in_force(attempt, now):
-        _lock_nodes({piece["node"] for piece in attempt.onward["pieces"]}, [attempt.pk])
+    onward = _in_force(attempt, now)
+    if onward is not None:
+        _lock_nodes({piece["node"] for piece in onward["pieces"]}, [attempt.pk])
 
 
 def set_clocks(clocks: Mapping[int, int], *, now: datetime) -> list[int]:
@@ -124,8 +125,9 @@ def reason_of(entry: Change) -> str:
     return MOVED if isinstance(entry, Move) else RESIZED
 
 
-def _in_force(attempt: Attempt, now: datetime) -> bool:
-    return attempt.onward_until_at is not None and now < attempt.onward_until_at
+def _in_force(attempt: Attempt, now: datetime) -> Mapping[str, Any] | None:
+    until_at = attempt.onward_until_at
+    return attempt.onward if until_at is not None and now < until_at else None
 
 
 def _lock(entries: Mapping[int, Change], cluster_id: int) -> dict[int, tuple[int, str]]:
@@ -175,7 +177,7 @@ def _go_at_once(
 
 
 def _ask(asked: Mapping[int, Change], round_id: int, now: datetime) -> None:
-    values = {
+    values: dict[str, Any] = {
         "attempts": list(asked),
         "reasons": [reason_of(entry) for entry in asked.values()],
         "onward": [json.dumps(_onward(entry, round_id)) for entry in asked.values()],
