@@ -6,7 +6,7 @@ import sys
 # In the order of `make bench`; each is a module that runs by itself.
 NAMES = (
     "agents", "api", "plan", "powerflow", "profiles", "round", "simulator", "agreement", "synergy",
-    "synergy-live",
+    "synergy-live", "powerflow-live",
 )  # fmt: skip
 
 
