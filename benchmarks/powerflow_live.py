@@ -153,8 +153,11 @@ def report(
         figure(bench, case, name, count, "")
     figure(bench, case, "foreseen_shed", answered["shed_w"], "W")
     figure(bench, case, "foreseen_mean_delay", answered["mean_delay_s"] or 0.0, "s")
-    figure(bench, case, "proof_within", 100 * (proven["within"] or 0.0), "%")
-    figure(bench, case, "energy_not_drawn", (proven["energy_not_drawn_j"] or 0.0) / 3.6e6, "kWh")
+    # A short window has no whole minute of the clock.
+    if proven["within"] is not None:
+        saved_kwh = (proven["energy_not_drawn_j"] or 0.0) / 3.6e6
+        figure(bench, case, "proof_within", 100 * proven["within"], "%")
+        figure(bench, case, "energy_not_drawn", saved_kwh, "kWh")
     for each in bins:
         if each.over_pct > 0:
             line = f"{each.at:%H:%M:%S} {each.watts:.0f} W of {each.budget_w:.0f} W"

@@ -33,8 +33,8 @@ SEED = 8
 # Steps per second on one GPU at its highest clock; the clock matters less than the GPUs.
 STEPS_PER_S, CLOCK_EXPONENT = 10.0, 0.7
 COUNTS = (1, 2, 4, 8)
-# About twice what 32 GPUs can do, after a first crowd: the budget binds all the time.
-CROWD, ARRIVALS_S = 24, 4.0
+# About what 32 GPUs can do, after a first crowd: jobs grow and shrink, and the budget binds.
+CROWD, ARRIVALS_S = 16, 8.0
 SHORTEST_S, LONGEST_S = 120.0, 600.0
 
 

@@ -140,22 +140,16 @@ def test_an_emulated_node_goes_off_and_comes_back(
     run_round(cluster.pk, now=timezone.now())
     node = holding_no_work(Node.objects.all()).get()
 
-    def watts() -> set[int]:
-        return {device["power_mw"] for device in _newest(node)}
-
     _apply(cluster, power=(PowerNode(node.pk, on=False),))
     assert Node.objects.get(pk=node.pk).state == "off"
-    _until(lambda: watts() == {0}, "its GPUs draw nothing")
+    _until(lambda: _newest_mw(node) == {0}, "its GPUs draw nothing")
 
     _apply(cluster, power=(PowerNode(node.pk, on=True),))
     _until(lambda: Node.objects.get(pk=node.pk).state == "ready", "it is back")
-    _until(lambda: watts() == {55_000}, "its GPUs idle")
+    _until(lambda: _newest_mw(node) == {55_000}, "its GPUs idle")
 
 
-def _newest(node: Node) -> list[dict[str, int]]:
+def _newest_mw(node: Node) -> set[int]:
     samples_digest()
-    newest = []
-    for gpu in Gpu.objects.filter(node=node):
-        rows = Sample.objects.filter(gpu_id=gpu.pk).order_by("-at").values("power_mw")[:1]
-        newest += list(rows)
-    return newest
+    rows = Sample.objects.order_by("-at").values_list("power_mw", flat=True)
+    return {rows.filter(gpu_id=gpu.pk)[0] for gpu in Gpu.objects.filter(node=node)}
