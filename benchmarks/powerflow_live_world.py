@@ -119,13 +119,12 @@ def all_ready() -> bool:
     return Node.objects.filter(state=Node.State.READY).count() == len(demo.NODES)
 
 
-def step() -> bool:
+def step() -> None:
     """What beat and nudges would do in a second."""
     samples_digest()
     watch_nodes(now=now())
     power_watch(now=now())
     run_round(cluster_id(), now=now())
-    return True
 
 
 def bins(begun_at: datetime, *, seconds: int, bin_s: int) -> list[Bin]:

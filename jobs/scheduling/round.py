@@ -29,7 +29,7 @@ def decide(cluster_id: int, *, now: datetime) -> Round | None:
     """The round itself; the lock around it only spares work, since apply trusts no snapshot."""
     cluster = Cluster.objects.select_related("tariff").get(pk=cluster_id)
     planned = load_and_plan(cluster, now=now)
-    if len(planned.snapshot.jobs) == 0:
+    if len(planned.snapshot.jobs) == 0 and not (planned.plan and planned.plan.power):
         return None
     entry = record.planned(cluster, planned, now=now)
     if planned.plan is None:

@@ -21,7 +21,7 @@ from jobs.services.cancel import job_cancel
 from jobs.telemetry.digest import samples_digest
 from policies.plan import Move, Piece, Plan, PowerNode, Resize
 from tenancy.callers import SYSTEM
-from tests.agent.conftest import ROOT, TWO_GPUS, AgentProcess
+from tests.agent.process import ROOT, TWO_GPUS, AgentProcess
 from tests.jobs.agents.nodes import join_token
 from tests.jobs.scheduling.world import make_cluster, make_jobs, make_tenant
 
@@ -51,8 +51,8 @@ def agents(cluster: Cluster, live_server: Any, tmp_path: Path) -> Iterator[dict[
     for name in ("n1", "n2"):
         env = os.environ | {"PYTHONPATH": str(ROOT), "NO_PROXY": "*"}
         env["FAIRWATT_JOIN_TOKEN"] = join_token(cluster, timezone.now())
-        made[name] = AgentProcess(live_server.url, tmp_path / name, catalogue, env)
-        made[name].start("--name", name, "--checkpoint-dir", str(tmp_path / "checkpoints"))
+        made[name] = AgentProcess(live_server.url, tmp_path / name, catalogue, env, name)
+        made[name].start("--checkpoint-dir", str(tmp_path / "checkpoints"))
     try:
         _until(lambda: Node.objects.filter(state="ready").count() == 2, "both have joined")
         yield made

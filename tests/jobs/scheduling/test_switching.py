@@ -131,3 +131,20 @@ def test_a_node_that_never_comes_on_is_lost(cluster: Cluster, empty: Agent) -> N
     assert _state(empty) == "joining"
     site_tell(now=NOW + BOOT + timedelta(seconds=1))
     assert _state(empty) == "lost"
+
+
+def test_an_idle_cluster_is_switched_off_too(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idle = join(cluster, "idle")
+
+    class Saver:
+        def plan(self, snapshot: object) -> Plan:
+            return Plan(power=(PowerNode(idle.node.pk, on=False),))
+
+    monkeypatch.setattr("policies.registry.build", lambda *_: Saver())
+
+    entry = run_round(cluster.pk, now=NOW)
+
+    assert entry is not None
+    assert (entry.status, entry.switched, _state(idle)) == ("done", 1, "off")

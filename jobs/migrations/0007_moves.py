@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('jobs', '0005_energy'),
+        ('jobs', '0006_unheard'),
     ]
 
     operations = [
