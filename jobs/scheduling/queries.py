@@ -106,7 +106,8 @@ heads AS (
 SELECT 0::int8 AS state, {_JOB_COLUMNS.format(preemptible="job.preemptible")},
        'nan'::float8, 0::int8, 0::int8, 'nan'::float8 FROM heads job
 UNION ALL
-SELECT CASE WHEN job.state = 'preempting' AND NOT {_IS_MOVING} THEN 2 ELSE 1 END::int8,
+-- One that is asked to stop is no longer anybody's to plan with, whoever asked.
+SELECT CASE WHEN attempt.state = 'stopping' AND NOT {_IS_MOVING} THEN 2 ELSE 1 END::int8,
        {_JOB_COLUMNS.format(preemptible=f"(job.preemptible AND NOT {_IS_MOVING})")},
        extract(epoch FROM coalesce(attempt.started_at, attempt.offered_at))::float8,
        CASE WHEN {_IS_MOVING} THEN (attempt.onward->>'clock_mhz')::int8

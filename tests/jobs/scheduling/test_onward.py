@@ -269,3 +269,40 @@ def test_a_round_records_whom_it_moves(world: World, monkeypatch: pytest.MonkeyP
     decision = Decision.objects.get(round=entry, job=world.job)
     assert (decision.action, decision.applied) == ("move", True)
     assert decision.evidence["pieces"][0]["node"] == world.there.node.pk
+
+
+def test_a_classic_policy_that_migrates_clears_a_node_for_who_needs_it() -> None:
+    """Two nodes are half full; the job that needs a whole one gets it once one has moved."""
+    parameters = {"migration": True, "min_run_s": 0}
+    cluster = make_cluster(policy="sjf", policy_parameters=parameters)
+    agents = [join(cluster, "n1"), join(cluster, "n2")]
+    tenant = make_tenant()
+    half = {"min_gpus": 2, "max_gpus": 2, "span": "node", "estimated_run_s": 1000}
+    first, second = make_jobs(cluster, tenant, 2, **half)
+    for job, agent in zip((first, second), agents, strict=True):
+        entry = Round.objects.create(
+            cluster=cluster, policy="sjf", seed=0, status="done", started_at=NOW, load_ms=0,
+            snapshot_digest="",
+        )  # fmt: skip
+        start = Start(job.pk, (Piece(agent.node.pk, 0b11, 2, 2048),))
+        apply_plan(Plan(starts=(start,)), cluster_id=cluster.pk, round_id=entry.pk, now=NOW)
+        (wanted,) = agent.sync().attempts
+        agent.running(wanted)
+        agent.sync()
+    (whole,) = make_jobs(
+        cluster, tenant, 1, min_gpus=4, max_gpus=4, span="node", estimated_run_s=10
+    )
+
+    entry = run_round(cluster.pk, now=LATER)
+
+    assert entry is not None
+    assert (entry.status, entry.moved) == ("done", 1)
+    mover = Job.objects.get(state="preempting", reason="moved")
+    left = agents[0] if mover.pk == first.pk else agents[1]
+    (running,) = left.reports.values()
+    left.ended(running, exit_code=None, signal=15, end=End.STOPPED)
+    left.sync(now=LATER)
+    assert Job.objects.get(pk=mover.pk).state == "placed"
+    run_round(cluster.pk, now=LATER)
+    held = Allocation.objects.filter(attempt__job=whole, released_at=None)
+    assert set(held.values_list("node_id", flat=True)) == {left.node.pk}
