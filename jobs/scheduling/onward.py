@@ -7,11 +7,12 @@ queued.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 
 from jobs.attempts import attempts_end
 from jobs.lifecycle import State, advance
@@ -19,6 +20,8 @@ from jobs.models import Attempt, Job
 from jobs.scheduling.placing import place
 from policies.bits import members
 from policies.plan import Move, Piece, Placing, Resize, Start
+
+logger = logging.getLogger(__name__)
 
 MOVED, RESIZED = "moved", "resized"
 # Longer than a grace and two syncs; an attempt that takes longer is not waited for.
@@ -100,11 +103,14 @@ def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
     if onward is None:
         return False
     start = Start(job.pk, _pieces(onward), onward["clock_mhz"])
-    placed = place(
-        [start], cluster_id=job.cluster_id, round_id=onward["round"], now=now,
-        reason=onward["reason"],
-    )  # fmt: skip
-    return bool(placed)
+    terms = {"cluster_id": job.cluster_id, "round_id": onward["round"]}
+    try:
+        with transaction.atomic():
+            return bool(place([start], **terms, now=now, reason=onward["reason"]))
+    except IntegrityError as error:
+        # The end of the attempt stands whatever becomes of the next one.
+        logger.warning("job %s cannot go on and is queued: %s", job.pk, error)
+        return False
 
 
 def lock_way(attempt: Attempt, *, now: datetime) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.db import DatabaseError
 from prometheus_client import CollectorRegistry
 
-from clusters.models import Cluster, Node
+from clusters.models import Cluster, Gpu, Node, PowerBreach, PowerState
 from jobs.ledger.settle import settle
 from jobs.scheduling.round import run_round
 from scheduler_service import gauges
@@ -81,6 +81,23 @@ def test_the_brake_and_faults_show(metered: Metered) -> None:
     assert registry.get_sample_value("fairwatt_samples_refused", refused) == 4
     usable = {"cluster": "c", "which": "usable"}
     assert registry.get_sample_value("fairwatt_gpus", usable) == 0
+
+
+def test_power_and_breaches_show(metered: Metered) -> None:
+    cluster = Cluster.objects.get()
+    PowerState.objects.create(cluster=cluster, measured_w=950, budget_w=900, correction_w=50)
+    above = {"cluster": cluster, "budget_w": 900, "worst_w": 950, "began_at": NOW, "seen_at": NOW}
+    PowerBreach.objects.create(**above, ended_at=NOW)
+    PowerBreach.objects.create(**above)
+    Gpu.objects.filter(pk=Gpu.objects.earliest("pk").pk).update(remark="clock")
+    registry = _registry()
+    for which, watts in (("measured", 950), ("budget", 900), ("correction", 50)):
+        labels = {"cluster": "c", "partition": "", "which": which}
+        assert registry.get_sample_value("fairwatt_power_watts", labels) == watts
+    for which, count in (("all", 2), ("open", 1)):
+        labels = {"cluster": "c", "which": which}
+        assert registry.get_sample_value("fairwatt_power_breaches", labels) == count
+    assert registry.get_sample_value("fairwatt_gpus_remarked", {"cluster": "c"}) == 1
 
 
 def test_scrapers_in_a_hurry_share_one_look(metered: Metered) -> None:

@@ -167,6 +167,21 @@ def test_a_quota_that_is_full_meanwhile_leaves_the_job_queued(world: World) -> N
     assert Job.objects.get(pk=world.job.pk).state == "queued"
 
 
+def test_what_the_database_refuses_ends_the_attempt_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.apply(moves=(world.move(),))
+    # As if a check had been forgotten: only the CHECK on the node's counters is left.
+    monkeypatch.setattr("jobs.scheduling.room.Room._fits", lambda *_: True)
+    Node.objects.filter(pk=world.there.node.pk).update(cpus=1)
+
+    world.stop()
+
+    job = Job.objects.get(pk=world.job.pk)
+    assert (job.state, job.reason, world.holds()) == ("queued", "moved", [])
+    assert Attempt.objects.get().state == "ended"
+
+
 def test_who_takes_too_long_is_not_waited_for(world: World) -> None:
     world.apply(moves=(world.move(),))
     late = NOW + onward.PATIENCE
@@ -280,12 +295,12 @@ def test_a_classic_policy_that_migrates_clears_a_node_for_who_needs_it() -> None
     half = {"min_gpus": 2, "max_gpus": 2, "span": "node", "estimated_run_s": 1000}
     first, second = make_jobs(cluster, tenant, 2, **half)
     for job, agent in zip((first, second), agents, strict=True):
-        entry = Round.objects.create(
+        earlier = Round.objects.create(
             cluster=cluster, policy="sjf", seed=0, status="done", started_at=NOW, load_ms=0,
             snapshot_digest="",
         )  # fmt: skip
         start = Start(job.pk, (Piece(agent.node.pk, 0b11, 2, 2048),))
-        apply_plan(Plan(starts=(start,)), cluster_id=cluster.pk, round_id=entry.pk, now=NOW)
+        apply_plan(Plan(starts=(start,)), cluster_id=cluster.pk, round_id=earlier.pk, now=NOW)
         (wanted,) = agent.sync().attempts
         agent.running(wanted)
         agent.sync()

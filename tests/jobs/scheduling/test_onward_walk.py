@@ -66,10 +66,10 @@ class Walk:
         node = self.chance.randrange(len(snapshot.nodes))
         size = self.chance.choice([2, 3, 4])
         free = int(snapshot.nodes.free_gpus[node])
-        kind = self.chance.choice([Move, Resize])
         piece = Piece(int(snapshot.nodes.id[node]), lowest_bits(free, size), size, 64)
-        entry = kind(self.chance.choice(running), (piece,))
-        plan = Plan(moves=(entry,)) if isinstance(entry, Move) else Plan(resizes=(entry,))
+        job = self.chance.choice(running)
+        moves, resizes = Plan(moves=(Move(job, (piece,)),)), Plan(resizes=(Resize(job, (piece,)),))
+        plan = self.chance.choice([moves, resizes])
         waits_aside = {v.code for v in check_plan(snapshot, plan)} - {"no_entry"}
         if piece.gpus.bit_count() == size and not waits_aside:
             latest = self.cluster.round_set.latest("pk").pk
