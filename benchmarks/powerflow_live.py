@@ -87,6 +87,7 @@ def main(arguments: Sequence[str] = ()) -> None:
                 program = _agent(agent, address, directory)
                 stack.enter_context(running(program, directory / "agent.log"))
             _until(world.all_ready, READY_S, "nodes are ready")
+            world.profile()
             begun_at = world.now()
             token = json.loads((directory / "demo.json").read_text())["operator_token"]
             answered = _play(world, address, token, begun_at, seconds)

@@ -22,9 +22,12 @@ from jobs.models import Job, Profile, Round
 from jobs.power.clocks import clocks_verify
 from jobs.power.watch import power_watch
 from jobs.scheduling.round import run_round
+from jobs.services.profiles import profile_create
+from jobs.specs import ProfilePoint, ProfileSpec
 from jobs.telemetry.digest import samples_digest
 from jobs.telemetry.power import measure
 from jobs.telemetry.roll_up import roll_up
+from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from whatif.proof import proof
 
@@ -51,13 +54,18 @@ def seed(path: Path, address: str, *, watts: int) -> list[dict[str, Any]]:
         power_budget_w=watts,
         updated_at=timezone.now() - timedelta(minutes=2),
     )
-    for tenant in Tenant.objects.all():
-        Profile.objects.create(tenant=tenant, name="elastic", points=points())
     agents: list[dict[str, Any]] = json.loads(path.read_text())["agents"]
     return agents
 
 
-def points() -> list[dict[str, Any]]:
+def profile() -> None:
+    """What the jobs are known to do; their GPU types are known once nodes have joined."""
+    for tenant in Tenant.objects.all():
+        spec = ProfileSpec(name="elastic", tenant=tenant.name, points=points())
+        profile_create(caller=SYSTEM, spec=spec, now=now())
+
+
+def points() -> list[ProfilePoint]:
     """What the emulated GPUs draw, at every count and clock."""
     found = []
     for kind in KINDS.values():
@@ -65,13 +73,13 @@ def points() -> list[dict[str, Any]]:
         for clock_mhz in model.clocks_mhz:
             slower = (clock_mhz / model.clocks_mhz[-1]) ** CLOCK_EXPONENT
             found += [
-                {
-                    "gpu_type": kind["name"],
-                    "gpus": gpus,
-                    "clock_mhz": clock_mhz,
-                    "steps_per_s": STEPS_PER_S * gpus**SCALING * slower,
-                    "watts_per_gpu": model.power_mw(clock_mhz, 1.0) / 1000,
-                }
+                ProfilePoint(
+                    gpu_type=kind["name"],
+                    gpus=gpus,
+                    clock_mhz=clock_mhz,
+                    steps_per_s=STEPS_PER_S * gpus**SCALING * slower,
+                    watts_per_gpu=model.power_mw(clock_mhz, 1.0) / 1000,
+                )
                 for gpus in COUNTS
             ]
     return found

@@ -28,6 +28,7 @@ JOIN clusters_node node ON node.id = gpu.node_id
 JOIN clusters_sample sample ON sample.gpu_id = gpu.id AND sample.attempt_id = attempt.id
  AND sample.at > %(since)s AND sample.at <= %(now)s AND sample.clock_mhz IS NOT NULL
 WHERE attempt.state = 'running' AND attempt.clock_mhz IS NOT NULL
+  AND attempt.steered_clock_mhz IS NULL
   AND greatest(attempt.started_at, attempt.clock_at) < %(since)s
 GROUP BY gpu.id, node.name, attempt.clock_mhz
 """
