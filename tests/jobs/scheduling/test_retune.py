@@ -114,7 +114,8 @@ def test_the_agent_is_told_the_new_share(cluster: Cluster) -> None:
             attempt.pk, attempt.fence, "running", "", None, cpus, memory_mib, "running", None, None,
             unheard=False,
         )  # fmt: skip
-        (wants,) = wanted(Look(node.pk, "ready", {}, {attempt.pk: held}), now=NOW).attempts
+        seen = Look(node.pk, "ready", cluster.pk, {}, {attempt.pk: held})
+        (wants,) = wanted(seen, now=NOW).attempts
         return wants.cpus, wants.memory_mib
 
     assert told() == (3, 1000)
