@@ -38,9 +38,9 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> list[Violation]:
     if named:
         return named
     placed = Placed.of(snapshot, plan)
-    changing = rows_of(snapshot.jobs.id, [act.job for act in (*plan.moves, *plan.resizes)])
+    acts = (*plan.moves, *plan.resizes, *(plan.preempts if snapshot.hands_over else ()))
     held = Placed.held(snapshot)
-    leaving = held.only(np.isin(held.job, changing))
+    leaving = held.only(np.isin(held.job, rows_of(snapshot.jobs.id, [act.job for act in acts])))
     tuned = Placed.by(snapshot, plan.retunes)
     untuned = held.only(np.isin(held.job, tuned.job))
     return [
@@ -48,7 +48,7 @@ def check_plan(snapshot: Snapshot, plan: Plan) -> list[Violation]:
         *_check_running(snapshot, plan),
         *_check_gangs(snapshot, placed),
         *_check_where(snapshot, placed),
-        *_check_gpus(snapshot, plan, placed),
+        *_check_gpus(snapshot, plan, placed, leaving),
         *_check_retunes(snapshot, tuned, untuned),
         *_check_cpus_and_memory(snapshot, placed.beside(tuned), leaving.beside(untuned)),
         *_check_quotas(snapshot, placed, leaving),
@@ -118,6 +118,8 @@ def _check_running(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     yield from _each(
         jobs.id, stopped & young, "min_run", "job {} is within its guaranteed run time"
     )
+    if snapshot.hands_over:
+        return
     # A job stopped for the power budget alone names itself.
     others = [act.for_job for act in plan.preempts if act.for_job != act.job]
     claimants = _mask(len(jobs), rows_of(jobs.id, others))
@@ -180,7 +182,9 @@ def _check_where(snapshot: Snapshot, placed: Placed) -> Iterator[Violation]:
     )
 
 
-def _check_gpus(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Violation]:
+def _check_gpus(
+    snapshot: Snapshot, plan: Plan, placed: Placed, leaving: Placed
+) -> Iterator[Violation]:
     nodes = snapshot.nodes
     named = np.bincount(placed.node, placed.counts(), minlength=len(nodes))
     distinct = np.bitwise_count(placed.union_per_node(len(nodes)))
@@ -193,7 +197,10 @@ def _check_gpus(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Viol
     pair = placed.job * len(nodes) + placed.node
     order = np.argsort(own.job * len(nodes) + own.node)
     own_pair = (own.job * len(nodes) + own.node)[order]
-    available = nodes.free_gpus[placed.node]
+    free = nodes.free_gpus
+    if snapshot.hands_over:
+        free = free | leaving.union_per_node(len(nodes))
+    available = free[placed.node]
     if len(own_pair):
         at = np.searchsorted(own_pair, pair).clip(max=len(own_pair) - 1)
         available = available | np.where(own_pair[at] == pair, own.gpus[order][at], np.uint64(0))

@@ -74,6 +74,15 @@ class PowerNode(msgspec.Struct, frozen=True):
     on: bool
 
 
+class Expected(msgspec.Struct, frozen=True):
+    """What a policy expects of a job it places: how long it still runs, and what that costs."""
+
+    job: int
+    run_s: float
+    energy_cost: float
+    tardiness_cost: float
+
+
 class Wait(msgspec.Struct, frozen=True):
     job: int
     reason: Reason
@@ -123,6 +132,8 @@ class Plan:
     evidence: tuple[Evidence, ...] = ()
     objective: float = 0.0
     shown: dict[str, float] = field(default_factory=dict)
+    expected: tuple[Expected, ...] = ()
+    """Of placed jobs, from policies that reckon in money."""
     explain: Callable[[], Explained] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -183,6 +194,8 @@ class Plan:
             [acts, self.evidence, repr(self.objective), sorted(self.shown.items())]
         )
         columns = {"rest": np.frombuffer(rest, np.uint8), **dict(self.waits.columns())}
+        if self.expected:
+            columns["expected"] = np.frombuffer(msgspec.json.encode(self.expected), np.uint8)
         return encoding.canonical(columns, {})
 
     def digest(self) -> str:
@@ -198,11 +211,15 @@ class Plan:
         acts, evidence, objective, shown = msgspec.json.decode(
             columns.pop("rest").tobytes(), type=_Rest
         )
+        expected = columns.pop("expected", None)
         return cls(
             **{
                 name: decoder.decode(written)
                 for (name, decoder), written in zip(_ACTS.items(), acts, strict=False)
             },
+            expected=()
+            if expected is None
+            else msgspec.json.decode(expected.tobytes(), type=tuple[Expected, ...]),
             waits=WaitTable.of(**columns),
             evidence=evidence,
             objective=float(objective),
@@ -216,6 +233,7 @@ class Plan:
             {**msgspec.to_builtins(wait), "reason": wait.reason.name.lower()}
             for wait in self.iter_waits()
         ]
+        plain["expected"] = msgspec.to_builtins(self.expected)
         return {**plain, "objective": self.objective, "shown": dict(sorted(self.shown.items()))}
 
     def diff(self, other: "Plan") -> list[str]:
@@ -230,6 +248,8 @@ class Plan:
             lines.append(f"objective: {self.objective!r} -> {other.objective!r}")
         if self.shown != other.shown:
             lines.append(f"shown: {self.shown} -> {other.shown}")
+        if self.expected != other.expected:
+            lines.append("jobs are expected to cost something else")
         if not lines and self.canonical() != other.canonical():
             lines.append("the same entries in another order")
         return lines

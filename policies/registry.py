@@ -5,6 +5,8 @@ from typing import Any, Generic, NamedTuple
 
 import msgspec
 
+from policies.andreas.parameters import AndreasParameters, FirstPrincipleParameters
+from policies.andreas.policy import Andreas, FirstPrinciple
 from policies.classic import orderings
 from policies.classic.policy import Classic, Rules
 from policies.parameters import (
@@ -160,6 +162,16 @@ POLICIES: dict[str, Row[Any]] = {
         "Any of four orderings, with CPUs and memory by sensitivity instead of by GPUs.",
         SynergyParameters,
         _synergy,
+    ),
+    "andreas": Row(
+        "ANDREAS: least energy price plus tardiness, choosing GPU type, count, node and order.",
+        AndreasParameters,
+        Andreas,
+    ),
+    "first-principle": Row(
+        "FIFO, EDF or by price, each job where it is cheapest in time, never changed once started.",
+        FirstPrincipleParameters,
+        FirstPrinciple,
     ),
 }
 

@@ -202,6 +202,9 @@ class Snapshot:
     power_budget_w: float = float("inf")
     energy_left_j: float = float("inf")
     energy_until_s: float = float("inf")
+    hands_over: bool = False
+    """Whether GPUs that a plan takes from a job may be given away in the same plan: only where
+    stopping takes no time, as in a simulation without such costs."""
     jobs: JobTable
     placements: Placements
     nodes: NodeTable
@@ -217,6 +220,8 @@ class Snapshot:
             "energy": np.array([self.energy_left_j, self.energy_until_s]),
             "seed": np.array([self.seed], np.int64),
         }
+        if self.hands_over:
+            columns["hands_over"] = np.array([1], np.uint8)
         texts: encoding.Texts = {}
         for table in _TABLES:
             for name, values in getattr(self, table).columns():
@@ -257,6 +262,7 @@ class Snapshot:
             energy_left_j=energy_left_j,
             energy_until_s=energy_until_s,
             seed=int(columns["seed"][0]),
+            hands_over="hands_over" in columns,
             **tables,  # type: ignore[arg-type]  # mypy cannot key the union by table name
         )
 

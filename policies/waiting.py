@@ -10,7 +10,7 @@ from policies.ledger import Ledger
 from policies.plan import WaitTable
 from policies.reach import Atlas, Shape, shapes_of
 from policies.reasons import Evidence, Reason, Remedy
-from policies.snapshot import UNLIMITED, Blocked
+from policies.snapshot import UNLIMITED, Blocked, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class Left:
     claimed: Bool
     """Work is being stopped for the job."""
     until_s: F64
+    for_tariff: Bool | None = None
+    """The job is put off until energy is cheaper."""
 
 
 def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
@@ -36,7 +38,7 @@ def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[
     reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])
     tenant = snapshot.jobs.tenant[left.rows]
     by_tenant = (reason == Reason.QUOTA) | (reason == Reason.ENERGY_BUDGET)
-    one_for_all = np.isin(reason, [int(same) for same in _SAME_FOR_ALL])
+    one_for_all = np.isin(reason, [int(same) for same in (*_SAME_FOR_ALL, Reason.TARIFF)])
     shapeless = one_for_all | (reason == Reason.ENERGY_BUDGET)
     first, evidence = numbered(
         reason, np.where(shapeless, -1, shape_of), np.where(by_tenant, tenant, -1)
@@ -63,6 +65,7 @@ def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[
     def where(holds: Bool, reason: Reason) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         return np.where(holds, reason, Reason.OUTRANKED).astype(np.uint8)
 
+    dear = np.zeros(len(rows), np.bool_) if left.for_tariff is None else left.for_tariff
     energyless = (tenants.energy_left_j <= 0)[tenant]
     return [
         where(jobs.blocked[rows] == Blocked.DEPENDENCY, Reason.DEPENDENCY),
@@ -70,6 +73,7 @@ def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[
         where(~left.claimed & _over_quota(ledger, rows), Reason.QUOTA),
         where(energyless, Reason.ENERGY_BUDGET),
         where(left.claimed, Reason.PREEMPTED_WORK),
+        where(dear, Reason.TARIFF),
     ]
 
 
@@ -101,6 +105,8 @@ class _Records:
     def make(self, reason: Reason, shape: int, tenant: int) -> Evidence:
         if reason in _SAME_FOR_ALL:
             return _SAME_FOR_ALL[reason]
+        if reason is Reason.TARIFF:
+            return Evidence(facts={"price_per_kwh": _price_now(self._ledger.snapshot)})
         if reason is Reason.ENERGY_BUDGET:
             left_j = float(self._ledger.snapshot.tenants.energy_left_j[tenant])
             return Evidence(
@@ -136,6 +142,11 @@ class _Records:
             facts={"gpus_asked": shape.gpus, "over_by": missing},
             remedies=(Remedy("raise_quota_of_type", by=missing, name=name),),
         )
+
+
+def _price_now(snapshot: Snapshot) -> float:
+    at = int(np.searchsorted(snapshot.prices.from_s, snapshot.now_s, side="right")) - 1
+    return float(snapshot.prices.price_per_kwh[max(at, 0)])
 
 
 _SAME_FOR_ALL = {

@@ -24,6 +24,12 @@ class Costs:
     slowdown_in_rack: float = 0.0
     slowdown_in_switch: float = 0.0
     slowdown_across: float = 0.0
+    hands_over: bool = False
+    """Whether what a plan takes from a job may go to another in the same plan."""
+
+    def __post_init__(self) -> None:
+        if self.hands_over and (self.checkpoint_s or not self.saves_on_stop):
+            raise ValueError("GPUs can change hands at once only where stopping takes no time")
 
     def slowdown(self, racks: set[int], switches: set[int]) -> float:
         """Of a gang on several nodes, by the narrowest part of the topology that holds it."""

@@ -59,6 +59,8 @@ class Idle:
 
 def idle_stretches(outcome: Outcome) -> Idle:
     nodes, idle_w = outcome.setting.machines.nodes, outcome.setting.machines.idle_w()
+    if outcome.setting.empty_nodes_off:
+        return _idle(_in_use(outcome), idle_w)
     on = np.flatnonzero(nodes.state != NodeState.OFF).tolist()
     on_since: dict[int, float] = dict.fromkeys(on, outcome.setting.origin_s)
     rows: list[tuple[int, float, float]] = []
@@ -68,8 +70,33 @@ def idle_stretches(outcome: Outcome) -> Idle:
         elif state != NodeState.OFF:
             on_since.setdefault(node, at_s)
     rows += [(node, since_s, outcome.ended_s) for node, since_s in on_since.items()]
+    return _idle(rows, idle_w)
+
+
+def _idle(rows: list[tuple[int, float, float]], idle_w: F64) -> Idle:
+    if not rows:
+        return Idle(np.empty(0), np.empty(0), np.empty(0))
     of_nodes, from_s, to_s = (np.array(column) for column in zip(*rows, strict=True))
     return Idle(from_s, to_s, idle_w[of_nodes])
+
+
+def _in_use(outcome: Outcome) -> list[tuple[int, float, float]]:
+    """(node, from, to) of every while in which a node has a job, neighbouring ones joined."""
+    held: dict[int, list[tuple[float, float]]] = {}
+    for stretch, pieces in zip(outcome.log.stretches, outcome.log.pieces, strict=True):
+        for node, *_ in pieces:
+            held.setdefault(node, []).append((stretch[1], stretch[2]))
+    rows: list[tuple[int, float, float]] = []
+    for node, whiles in held.items():
+        whiles.sort()
+        from_s, to_s = whiles[0]
+        for next_from_s, next_to_s in whiles[1:]:
+            if next_from_s > to_s:
+                rows.append((node, from_s, to_s))
+                from_s = next_from_s
+            to_s = max(to_s, next_to_s)
+        rows.append((node, from_s, to_s))
+    return rows
 
 
 def energy(outcome: Outcome, stretches: Stretches) -> Energy:

@@ -29,6 +29,8 @@ Progress = Callable[[float, int], None]
 class Pace:
     """When rounds are held: every `interval_s`, or on every event, or both.
 
+    With `at_latest_s` another one is held so long after the last, if nothing happened before.
+
     A run in which nothing runs and nothing can happen ends after `patience_s`. Of the rounds since
     which nothing but time has moved, `unchanged` holds all, those while jobs are queued, or none,
     for orders that time alone does not change. With `follow_up` work that stops at once is followed
@@ -37,6 +39,7 @@ class Pace:
     """
 
     interval_s: float = math.inf
+    at_latest_s: float = math.inf
     on_events: bool = True
     until_s: float = math.inf
     patience_s: float = 14 * 86_400.0
@@ -76,6 +79,7 @@ class Engine:
         self._rounds_at_once = 0
         self._just_planned = False
         self._last_change_s = setting.origin_s
+        self._last_round_s = setting.origin_s
 
     def run(self, on_progress: Progress | None = None) -> Outcome:
         world, jobs = self.world, len(self.setting.jobs)
@@ -112,13 +116,14 @@ class Engine:
             return math.inf
         if world.changed and (pace.on_events or (pace.follow_up and self._just_planned)):
             return world.now_s
+        latest_s = max(self._last_round_s + pace.at_latest_s, world.now_s)
         if not world.changed and not (
             pace.unchanged == "all" or (pace.unchanged == "queued" and world.queued)
         ):
-            return math.inf
+            return latest_s
         if math.isinf(pace.interval_s):
-            return math.inf
-        return self._tick_s(max(self._next_tick, self._tick_at(world.now_s)))
+            return latest_s
+        return min(self._tick_s(max(self._next_tick, self._tick_at(world.now_s))), latest_s)
 
     def _seen_enough(self) -> bool:
         first = self.pace.first_jobs
@@ -143,7 +148,7 @@ class Engine:
         self._rounds_at_once = self._rounds_at_once + 1 if at_s == world.now_s else 0
         if self._rounds_at_once > MOST_ROUNDS_AT_ONCE:
             raise BrokenPlanError(f"{MOST_ROUNDS_AT_ONCE} rounds at {at_s} s, and still changing")
-        world.now_s = at_s
+        world.now_s = self._last_round_s = at_s
         if math.isfinite(self.pace.interval_s):
             self._next_tick = self._tick_at(at_s) + (self._tick_s(self._tick_at(at_s)) == at_s)
         snapshot = world.snapshot(self._prices.at(at_s), self.setting.believed_profiles)

@@ -38,6 +38,8 @@ class Setting:
     allowance: Allowance | None = None
     price: Curve | None = None
     carbon: Curve | None = None
+    empty_nodes_off: bool = False
+    """Whether a node without a job counts as off, at once and for as long as it has none."""
 
     def first_types(self) -> list[int]:
         """The first GPU type that every job allows: the one its estimate is for."""

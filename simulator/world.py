@@ -120,6 +120,7 @@ class World:
             power_budget_w=power_budget_w,
             energy_left_j=energy_left_j,
             energy_until_s=energy_until_s,
+            hands_over=self.costs.hands_over,
             jobs=self.jobs.table(rows, self.now_s),
             placements=self.holdings.placements(rows),
             nodes=self.holdings.node_table(),
@@ -131,9 +132,17 @@ class World:
         )
 
     def apply(self, plan: Plan) -> None:
-        """What was free in the snapshot is taken first; what is given up is free afterwards."""
+        """What was free in the snapshot is taken first; what is given up is free afterwards.
+
+        Where GPUs change hands at once, everything is given up first and the plan is then done:
+        nothing is left to decide at this moment.
+        """
         self.changed = False
         self.rounds += 1
+        if self.costs.hands_over:
+            self._hand_over(plan)
+            self.changed = False
+            return
         for retune in plan.retunes:
             self._retune(retune.job, _pieces(retune.pieces))
         for act in plan.starts:
@@ -150,6 +159,23 @@ class World:
             self._set_clock(clock.job, clock.clock_mhz)
         for preempt in plan.preempts:
             self._preempt(preempt.job)
+        for switched in plan.power:
+            self._switch(switched.node, on=switched.on)
+
+    def _hand_over(self, plan: Plan) -> None:
+        for preempt in plan.preempts:
+            self._preempt(preempt.job)
+        for move in plan.moves:
+            self._interrupt(move.job, End.MOVED, saves=True)
+        for resize in plan.resizes:
+            self._interrupt(resize.job, End.RESIZED, saves=True)
+        for start in plan.starts:
+            self._start(start.job, _pieces(start.pieces), start.clock_mhz)
+        for act in (*plan.moves, *plan.resizes):
+            self.jobs.started_s[act.job] = self.now_s
+            self._run(act.job, _pieces(act.pieces), act.clock_mhz, self.costs.restart_s)
+        for clock in plan.clocks:
+            self._set_clock(clock.job, clock.clock_mhz)
         for switched in plan.power:
             self._switch(switched.node, on=switched.on)
 

@@ -1,0 +1,1 @@
+"""ANDREAS: energy price plus tardiness, minimised by many randomised greedy constructions."""

@@ -1,0 +1,191 @@
+"""From a snapshot to a problem: who is scheduled, who stays where they are, and what is left."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policies.andreas.configurations import Configurations, configurations, estimated_s, held
+from policies.andreas.machines import Machines, Reaches
+from policies.andreas.parameters import CostParameters
+from policies.andreas.prices import PriceLine
+from policies.andreas.problem import Problem
+from policies.columns import F64, I32, I64, Bool
+from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
+from policies.snapshot import UNLIMITED, JobState, Snapshot
+
+
+class Rules(NamedTuple):
+    """What a problem takes from the policy beside its prices."""
+
+    rho: float = 0.0
+    exclusive: bool = False
+    proxy: bool = False
+
+
+class Formulated(NamedTuple):
+    """A problem with what leads back to the snapshot, and the jobs in order of pressure."""
+
+    problem: Problem
+    rows: I64
+    machines: Machines
+    configurations: Configurations
+    pressure: F64
+
+    def order(self) -> I64:
+        """The most urgent first; ties to the earlier row."""
+        return np.argsort(-self.pressure, kind="stable")
+
+
+def weights(snapshot: Snapshot, parameters: CostParameters) -> F64:
+    """Money per second of tardiness: the job's own, else its priority's."""
+    jobs, table = snapshot.jobs, np.array(parameters.priority_weights)
+    by_priority = table[np.clip(jobs.priority - 1, 0, len(table) - 1)]
+    return np.where(jobs.tardiness_weight > 0, jobs.tardiness_weight, by_priority)
+
+
+def formulate(
+    snapshot: Snapshot,
+    rows: I64,
+    parameters: CostParameters,
+    line: PriceLine,
+    rules: Rules,
+) -> Formulated:
+    """`rows` are scheduled; what other jobs hold is theirs."""
+    jobs, tenants = snapshot.jobs, snapshot.tenants
+    machines = Machines.of(snapshot, parameters.energy)
+    book = _Book(snapshot, rows, machines)
+    reaches = Reaches.of(snapshot, machines, rows, book.most)
+    known = configurations(
+        snapshot,
+        rows,
+        capacity=reaches.capacity,
+        machine=machines.cheapest(snapshot),
+        line=line,
+        default_run_s=parameters.default_run_s,
+    )
+    weight = weights(snapshot, parameters)
+    slack_s = jobs.deadline_s - snapshot.now_s
+    slowest_s = known.slowest_s()
+    late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
+    fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
+    limited = (
+        np.isfinite(snapshot.power_budget_w)
+        or bool((tenants.quota_gpus != UNLIMITED).any())
+        or bool((tenants.quota_by_type != UNLIMITED).any())
+    )
+    free = np.where(book.busy > 0, 0, book.free) if rules.exclusive else book.free
+    problem = Problem(
+        job_weight=weight[rows],
+        job_slack_s=slack_s[rows],
+        job_slowest_s=slowest_s,
+        job_penalty=rules.rho * weight[rows] * late_s,
+        job_tenant=jobs.tenant[rows].astype(np.int64),
+        job_reach=reaches.of_job,
+        job_cpus=jobs.cpus_per_gpu[rows].astype(np.int64),
+        job_mem_mib=jobs.mem_mib_per_gpu[rows].copy(),
+        job_budget_w=book.budget_w[rows],
+        first_config=known.first,
+        meeting=known.meeting,
+        config_type=known.kind,
+        config_gpus=known.gpus,
+        config_s=known.seconds,
+        config_w=known.gpus * (known.gpu_w - machines.idle_w[known.kind]),
+        class_from=reaches.class_from,
+        classes=reaches.classes,
+        class_first=machines.class_first,
+        node_class=machines.node_class,
+        node_free=free,
+        node_busy=book.busy,
+        node_cpus=book.cpus,
+        node_mem_mib=book.mem_mib,
+        node_base_w=machines.base_w,
+        node_host_w=machines.host_w,
+        node_budget_w=host_watts_per_gpu(snapshot)[machines.rows],
+        quota=tenants.quota_gpus.astype(np.int64),
+        quota_by_type=tenants.quota_by_type.astype(np.int64),
+        used=book.used,
+        used_by_type=book.used_by_type,
+        watts_left=book.watts_left,
+        fixed_weight=weight[fixed],
+        fixed_slack_s=slack_s[fixed],
+        fixed_first_s=float(
+            remaining_s(snapshot, fixed, parameters.default_run_s).min(initial=np.inf)
+        ),
+        fixed_w=book.fixed_w,
+        price_at_s=line.at_s,
+        price=line.price,
+        price_area=line.area,
+        limited=limited,
+        exclusive=rules.exclusive,
+        lends=bool(snapshot.partitions.lends.any()),
+        proxy=rules.proxy,
+    )
+    # A job without any configuration has no fastest time; it comes last.
+    fastest_s = known.fastest_s()
+    pressure = np.where(np.isfinite(fastest_s), fastest_s, 0.0) - slack_s[rows]
+    pressure[~np.isfinite(fastest_s)] = -np.inf
+    return Formulated(problem, rows, machines, known, pressure)
+
+
+def remaining_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
+    """Time still to run of running jobs where they are."""
+    jobs, table = snapshot.jobs, snapshot.profiles
+    left_s = estimated_s(snapshot, rows, default_run_s)
+    if not len(rows) or not table.throughput.size:
+        return left_s
+    kind, gpus = held(snapshot, rows)
+    at = np.searchsorted(table.gpu_counts, gpus).clip(max=len(table.gpu_counts) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = table.throughput[jobs.profile[rows], kind, at, -1]
+        measured_s = jobs.work_left[rows] / speed
+    known = (jobs.profile[rows] >= 0) & (table.gpu_counts[at] == gpus) & (speed > 0)
+    known &= ~np.isnan(measured_s)
+    return np.where(known, np.maximum(measured_s, 1.0), left_s)
+
+
+class _Book:
+    """What the nodes, tenants and the power budget have, were the scheduled jobs not there."""
+
+    def __init__(self, snapshot: Snapshot, rows: I64, machines: Machines) -> None:
+        nodes, pieces = snapshot.nodes, snapshot.placements
+        self.scheduled: Bool = np.zeros(len(snapshot.jobs), np.bool_)
+        self.scheduled[rows] = True
+        job, node = pieces.job_of_piece(), pieces.node
+        gpus = np.bitwise_count(pieces.gpus).astype(np.int64)
+        leaves = self.scheduled[job]
+
+        def per_node(amount: I32 | I64) -> I64:
+            return np.bincount(node, amount, minlength=len(nodes)).astype(np.int64)[machines.rows]
+
+        self.free: I64 = np.bitwise_count(nodes.free_gpus).astype(np.int64)[machines.rows]
+        self.free = self.free + per_node(gpus * leaves)
+        self.busy: I64 = per_node(gpus * ~leaves)
+        self.most: I64 = self.free + self.busy
+        self.cpus: I64 = nodes.free_cpus[machines.rows] + per_node(pieces.cpus * leaves)
+        self.mem_mib: I64 = nodes.free_mem_mib[machines.rows] + per_node(pieces.mem_mib * leaves)
+        tenant = snapshot.jobs.tenant[job[leaves]]
+        self.used: I64 = snapshot.tenants.used_gpus.astype(np.int64)
+        self.used_by_type: I64 = snapshot.tenants.used_by_type.astype(np.int64)
+        np.subtract.at(self.used, tenant, gpus[leaves])
+        np.subtract.at(self.used_by_type, (tenant, nodes.gpu_type[node[leaves]]), gpus[leaves])
+        each_w = watts_per_gpu(snapshot)
+        self.budget_w: F64 = each_w - snapshot.gpu_types.idle_w
+        self.watts_left = self._watts_left(snapshot, each_w, leaves)
+        self.fixed_w = self._fixed_w(snapshot, machines, each_w, ~leaves)
+
+    def _watts_left(self, snapshot: Snapshot, each_w: F64, leaves: Bool) -> float:
+        if not np.isfinite(snapshot.power_budget_w):
+            return np.inf
+        stays_w = float(piece_watts(snapshot, each_w)[~leaves].sum())
+        return snapshot.power_budget_w - idle_draw_w(snapshot) - stays_w
+
+    def _fixed_w(self, snapshot: Snapshot, machines: Machines, each_w: F64, stays: Bool) -> float:
+        """Watts of the jobs that stay, by the same account as those that are scheduled."""
+        pieces = snapshot.placements
+        job, node = pieces.job_of_piece()[stays], pieces.node[stays]
+        gpus, kind = np.bitwise_count(pieces.gpus[stays]), snapshot.nodes.gpu_type[node]
+        number = np.full(len(snapshot.nodes), -1, np.int64)
+        number[machines.rows] = np.arange(len(machines.rows))
+        host_w = np.append(machines.host_w, 0.0)[number[node]]
+        watts = gpus * (each_w[job, kind] - machines.idle_w[kind] + host_w)
+        return float(watts.sum() + machines.base_w[self.busy > 0].sum())

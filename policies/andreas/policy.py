@@ -1,0 +1,216 @@
+"""The ANDREAS policy and the first-principle methods: formulate, search, write down."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from policies.andreas.deferral import start_later_s
+from policies.andreas.entries import Clerk, Entries, acts_of
+from policies.andreas.filling import fill_up
+from policies.andreas.formulate import Formulated, Rules, formulate, weights
+from policies.andreas.parameters import (
+    AndreasParameters,
+    CostParameters,
+    FirstPrincipleParameters,
+)
+from policies.andreas.prices import PriceLine, price_line
+from policies.andreas.search import Schedule, greedy, grown, search
+from policies.andreas.target import Held, Place, Target, held_pieces, target_of
+from policies.columns import F64, I64, Bool
+from policies.ledger import Ledger
+from policies.placement import pack
+from policies.plan import Expected, Plan
+from policies.reach import Atlas
+from policies.snapshot import Blocked, JobState, NodeState, Snapshot
+from policies.waiting import Left, explain
+
+
+class _Chosen(NamedTuple):
+    """A schedule, and the running jobs that it may change."""
+
+    formulated: Formulated
+    schedule: Schedule
+    held: dict[int, Held]
+
+
+class Andreas:
+    def __init__(self, parameters: AndreasParameters) -> None:
+        self.parameters = parameters
+
+    @property
+    def work_conserving(self) -> bool:
+        return False
+
+    @property
+    def minds_running(self) -> bool:
+        return self.parameters.changes_running
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        parameters = self.parameters
+        line = price_line(snapshot, parameters.default_price_per_kwh)
+        queue, later_s = self._queue(snapshot, line)
+        chosen = self._choose(snapshot, queue, line)
+        target = target_of(
+            chosen.formulated, chosen.schedule, chosen.held if parameters.analyzer else None
+        )
+        writer = _Writer(snapshot, parameters, line)
+        return writer.plan(chosen, target, later_s)
+
+    def _queue(self, snapshot: Snapshot, line: PriceLine) -> tuple[I64, F64]:
+        """Rows that may start now; per job row when it had better start, nan for now."""
+        queue, later_s = startable(snapshot), np.full(len(snapshot.jobs), np.nan)
+        if line.flat or not self.parameters.most_deferral_s:
+            return queue, later_s
+        formulated = self._formulate(snapshot, queue, line)
+        later_s[queue] = start_later_s(formulated, line, self.parameters)
+        return queue[np.isnan(later_s[queue])], later_s
+
+    def _formulate(self, snapshot: Snapshot, rows: I64, line: PriceLine) -> Formulated:
+        rules = Rules(rho=self.parameters.rho, proxy=self.parameters.objective == "proxy")
+        return formulate(snapshot, rows, self.parameters, line, rules)
+
+    def _choose(self, snapshot: Snapshot, queue: I64, line: PriceLine) -> _Chosen:
+        """The best schedule; one that leaves running jobs alone unless the best saves enough."""
+        parameters = self.parameters
+        movable = self._movable(snapshot)
+        if not len(movable):
+            return self._search(snapshot, queue, line, {})
+        rows = np.sort(np.concatenate([queue, movable]))
+        moving = self._search(snapshot, rows, line, held_pieces(snapshot, movable))
+        if not parameters.switch_gain:
+            return moving
+        still = self._search(snapshot, queue, line, {})
+        gain = still.schedule.value - moving.schedule.value
+        worth = gain > parameters.switch_gain * abs(still.schedule.value)
+        return moving if worth else still
+
+    def _search(
+        self, snapshot: Snapshot, rows: I64, line: PriceLine, held: dict[int, Held]
+    ) -> _Chosen:
+        formulated = self._formulate(snapshot, rows, line)
+        schedule = search(formulated, self.parameters, snapshot.seed)
+        if self.parameters.post_process:
+            schedule = grown(formulated, schedule)
+        return _Chosen(formulated, schedule, held)
+
+    def _movable(self, snapshot: Snapshot) -> I64:
+        """Running jobs on one ready node that may be stopped."""
+        jobs, pieces = snapshot.jobs, snapshot.placements
+        if not self.parameters.changes_running:
+            return np.empty(0, np.int64)
+        safe_s = np.maximum(jobs.min_run_s, self.parameters.min_run_s)
+        old_enough = ~(snapshot.now_s - jobs.started_s < safe_s)
+        rows = np.flatnonzero((jobs.state == JobState.RUNNING) & jobs.preemptible & old_enough)
+        alone: I64 = rows[np.diff(pieces.offset)[rows] == 1]
+        ready: Bool = snapshot.nodes.state[pieces.node[pieces.offset[alone]]] == NodeState.READY
+        return alone[ready]
+
+
+class FirstPrinciple:
+    """One order, the cheapest configuration in time or else the fastest, and nothing changed."""
+
+    def __init__(self, parameters: FirstPrincipleParameters) -> None:
+        self.parameters = parameters
+
+    @property
+    def work_conserving(self) -> bool:
+        return False
+
+    @property
+    def minds_running(self) -> bool:
+        return False
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        parameters, queue = self.parameters, startable(snapshot)
+        line = price_line(snapshot, parameters.default_price_per_kwh)
+        rules = Rules(exclusive=parameters.exclusive)
+        formulated = formulate(snapshot, queue, parameters, line, rules)
+        order = np.argsort(self._key(snapshot, queue), kind="stable")
+        chosen = _Chosen(formulated, greedy(formulated, order), {})
+        target = target_of(formulated, chosen.schedule, None)
+        writer = _Writer(snapshot, parameters, line, exclusive=parameters.exclusive)
+        return writer.plan(chosen, target, np.full(len(snapshot.jobs), np.nan), queue[order])
+
+    def _key(self, snapshot: Snapshot, queue: I64) -> F64:
+        jobs = snapshot.jobs
+        if self.parameters.order == "fifo":
+            return jobs.submitted_s[queue]
+        if self.parameters.order == "edf":
+            return jobs.deadline_s[queue]
+        return -weights(snapshot, self.parameters)[queue]
+
+
+def startable(snapshot: Snapshot) -> I64:
+    """Queued rows that are not held back and whose tenant has energy left, earlier ones first."""
+    jobs = snapshot.jobs
+    has_energy = (snapshot.tenants.energy_left_j > 0)[jobs.tenant]
+    return np.flatnonzero(
+        (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO) & has_energy
+    )
+
+
+class _Writer:
+    """Writes the plan: entries, waits with their reasons, and what is expected to be paid."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        parameters: CostParameters,
+        line: PriceLine,
+        *,
+        exclusive: bool = False,
+    ) -> None:
+        self.snapshot = snapshot
+        self.parameters = parameters
+        self.line = line
+        self.exclusive = exclusive
+        self.ledger = Ledger(snapshot, pack)
+
+    def plan(self, chosen: _Chosen, target: Target, later_s: F64, order: I64 | None = None) -> Plan:
+        snapshot, formulated = self.snapshot, chosen.formulated
+        if order is None:
+            order = formulated.rows[formulated.order()]
+        entries = Clerk(self.ledger, chosen.held, order.tolist()).write(target)
+        queue = order[snapshot.jobs.state[order] == JobState.QUEUED]
+        if not self.exclusive:
+            fill_up(self.ledger, formulated, queue, entries)
+        acts = acts_of(snapshot, entries, chosen.held)
+        expected = tuple(
+            self._expected(row, target[row]) for row in entries.placed if row in target
+        )
+        left = self._left(queue, entries, later_s)
+        waits, evidence = explain(self.ledger, Atlas(snapshot), left)
+        return Plan(
+            **acts._asdict(),
+            waits=waits,
+            evidence=evidence,
+            objective=chosen.schedule.value,
+            shown={
+                "energy_cost": float(sum(one.energy_cost for one in expected)),
+                "tardiness_cost": float(sum(one.tardiness_cost for one in expected)),
+                "postponed": float(len(formulated.rows) - len(target)),
+            },
+            expected=expected,
+        )
+
+    def _expected(self, row: int, place: Place) -> Expected:
+        jobs = self.snapshot.jobs
+        late_s = max(self.snapshot.now_s + place.seconds - float(jobs.deadline_s[row]), 0.0)
+        weight = float(weights(self.snapshot, self.parameters)[row])
+        energy = place.watts * float(self.line.cost(0.0, np.array(place.seconds)))
+        return Expected(int(jobs.id[row]), place.seconds, energy, weight * late_s)
+
+    def _left(self, queue: I64, entries: Entries, later_s: F64) -> Left:
+        jobs = self.snapshot.jobs
+        waiting = np.array([row not in entries.placed for row in queue.tolist()], np.bool_)
+        rest = np.flatnonzero(jobs.state == JobState.QUEUED)
+        rest = rest[~np.isin(rest, queue)]
+        rows = np.concatenate([queue[waiting], rest])
+        claimed: Bool = np.isin(rows, list(entries.claimed))
+        return Left(
+            rows=rows,
+            ahead=np.concatenate([np.flatnonzero(waiting), np.zeros(len(rest))]).astype(np.int32),
+            claimed=claimed,
+            until_s=self.snapshot.now_s + later_s[rows],
+            for_tariff=~np.isnan(later_s[rows]),
+        )

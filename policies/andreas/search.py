@@ -1,0 +1,219 @@
+"""The search for a schedule: randomised constructions, then local search and path relinking.
+
+The two follow-ups change the order of the jobs and the configurations they ask for first; every
+neighbour is built by the same construction, so each is a schedule that keeps all limits.
+"""
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from policies.andreas.compiled import compiled_kernel
+from policies.andreas.formulate import Formulated
+from policies.andreas.parameters import AndreasParameters
+from policies.andreas.problem import Elite, How, Problem, Room
+from policies.columns import F64, I64
+
+_MASK64 = 2**64 - 1
+# Neighbours judged per step of the local search, the most promising first.
+NEIGHBOURS = 256
+
+
+class Schedule(NamedTuple):
+    """Per job of the problem a configuration and a node, -1 for postponed."""
+
+    value: float
+    config_of: I64
+    node_of: I64
+
+
+class Found(NamedTuple):
+    """A schedule as the order and the wants that build it."""
+
+    value: float
+    order: I64
+    wants: I64
+
+
+def generator_state(seed: int) -> int:
+    """A state of xorshift32 from any seed: splitmix64, folded, and never 0."""
+    mixed = (seed + 0x9E3779B97F4A7C15) & _MASK64
+    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _MASK64
+    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _MASK64
+    mixed ^= mixed >> 31
+    return (mixed ^ mixed >> 32) & 0xFFFFFFFF or 1
+
+
+def search(
+    formulated: Formulated,
+    parameters: AndreasParameters,
+    seed: int,
+    kernel: ModuleType | None = None,
+) -> Schedule:
+    """`kernel` is the compiled one unless a test brings its twin."""
+    code = kernel or compiled_kernel()
+    problem, order = formulated.problem, formulated.order()
+    room = Room.of(problem, generator_state(seed))
+    how = How(parameters.iterations, parameters.alpha, parameters.swap_bias, parameters.walks_on)
+    elite = _no_elite(max(parameters.path_relinking, 1), len(order))
+    value = code.construct_many(problem, room, order, how, elite)
+    best = Schedule(value, elite.config_of, elite.node_of)
+    if parameters.path_relinking > 1:
+        best = _better(best, _relinked(code, problem, room, elite), code, problem, room)
+    if parameters.local_search:
+        start = Found(np.inf, elite.order[np.argmin(elite.value)], np.full(len(order), -1))
+        found = _climbed(code, problem, room, start, parameters.local_search)
+        best = _better(best, found, code, problem, room)
+    return best
+
+
+def _no_elite(size: int, jobs: int) -> Elite:
+    return Elite(
+        np.full(size, np.inf),
+        np.zeros((size, jobs), np.int64),
+        np.full(jobs, -1),
+        np.full(jobs, -1),
+    )
+
+
+def greedy(formulated: Formulated, order: I64, kernel: ModuleType | None = None) -> Schedule:
+    """The one schedule along an order."""
+    code, problem = kernel or compiled_kernel(), formulated.problem
+    return _built(code, problem, Room.of(problem), Found(0.0, order, np.full(len(order), -1)))
+
+
+def grown(formulated: Formulated, schedule: Schedule, kernel: ModuleType | None = None) -> Schedule:
+    """The schedule with idle GPUs handed to residents; its value stays that of the search."""
+    code, problem, room = (
+        kernel or compiled_kernel(),
+        formulated.problem,
+        Room.of(formulated.problem),
+    )
+    code.resume(problem, room, schedule.config_of, schedule.node_of)
+    code.grow(problem, room)
+    return schedule._replace(config_of=room.config_of)
+
+
+def _built(code: ModuleType, problem: Problem, room: Room, found: Found) -> Schedule:
+    value = code.construct(problem, room, found.order, found.wants, 0.0)
+    return Schedule(float(value), room.config_of.copy(), room.node_of.copy())
+
+
+def _better(
+    best: Schedule, found: Found | None, code: ModuleType, problem: Problem, room: Room
+) -> Schedule:
+    if found is None or found.value >= best.value:
+        return best
+    return _built(code, problem, room, found)
+
+
+def _judged(code: ModuleType, problem: Problem, room: Room, orders: I64, wants: I64) -> F64:
+    values = np.empty(len(orders))
+    code.judge(problem, room, orders, wants, values)
+    return values
+
+
+def _relinked(code: ModuleType, problem: Problem, room: Room, elite: Elite) -> Found | None:
+    """The best schedule on the paths between elite orders, from each to each better one."""
+    values, orders = elite.value, elite.order
+    ranked = [at for at in np.argsort(values, kind="stable").tolist() if np.isfinite(values[at])]
+    best: Found | None = None
+    for target, guide in enumerate(ranked):
+        for start in ranked[target + 1 :]:
+            path = np.array(_path(orders[start], orders[guide]))
+            if not len(path):
+                continue
+            judged = _judged(code, problem, room, path, np.full_like(path, -1))
+            at = int(np.argmin(judged))
+            if best is None or judged[at] < best.value:
+                best = Found(float(judged[at]), path[at], np.full(path.shape[1], -1))
+    return best
+
+
+def _path(start: I64, goal: I64) -> list[I64]:
+    """Orders between two, each with one job more where the goal has it."""
+    order, steps = start.copy(), []
+    where = np.argsort(order)
+    for at, job in enumerate(goal.tolist()):
+        here = int(where[job])
+        if here == at:
+            continue
+        other = int(order[at])
+        order[at], order[here] = job, other
+        where[job], where[other] = at, here
+        steps.append(order.copy())
+    return steps
+
+
+def _climbed(code: ModuleType, problem: Problem, room: Room, start: Found, steps: int) -> Found:
+    """The best neighbour, and its best neighbour, until none is better."""
+    best = start._replace(value=_built(code, problem, room, start).value)
+    for _ in range(steps):
+        built = _built(code, problem, room, best)
+        orders, wants = _neighbours(problem, best, built)
+        if not len(orders):
+            break
+        judged = _judged(code, problem, room, orders, wants)
+        at = int(np.argmin(judged))
+        if judged[at] >= best.value:
+            break
+        best = Found(float(judged[at]), orders[at], wants[at])
+    return best
+
+
+def _neighbours(problem: Problem, found: Found, built: Schedule) -> tuple[I64, I64]:
+    """Tardy before costly, postponed before running, GPUs doubled, halved or split anew."""
+    scheduled = np.flatnonzero(built.config_of >= 0)
+    postponed = np.flatnonzero((built.config_of < 0) & (problem.job_penalty > 0))
+    config = built.config_of[scheduled]
+    seconds = problem.config_s[config]
+    late = problem.job_weight[scheduled] * np.maximum(seconds - problem.job_slack_s[scheduled], 0)
+    money = problem.config_w[config] * seconds
+    tardy = scheduled[np.argsort(-late, kind="stable")][: int((late > 0).sum())]
+    costly = scheduled[np.argsort(-money, kind="stable")]
+    hurting = postponed[np.argsort(-problem.job_penalty[postponed], kind="stable")]
+    pairs = [*_pairs(tardy, costly), *_pairs(hurting, costly)]
+    position = np.argsort(found.order)
+    orders, wants = [], []
+    for first, second in pairs[: NEIGHBOURS // 2]:
+        order = found.order.copy()
+        a, b = position[first], position[second]
+        order[a], order[b] = order[b], order[a]
+        orders.append(order)
+        wants.append(found.wants)
+    for changes in _resized(problem, built, costly.tolist())[: NEIGHBOURS // 2]:
+        want = found.wants.copy()
+        for job, other in changes:
+            want[job] = other
+        orders.append(found.order)
+        wants.append(want)
+    return np.array(orders, np.int64), np.array(wants, np.int64)
+
+
+def _pairs(some: I64, others: I64) -> list[tuple[int, int]]:
+    return [(a, b) for a in some[:16].tolist() for b in others[:8].tolist() if a != b]
+
+
+_Changes = tuple[tuple[int, int], ...]
+
+
+def _resized(problem: Problem, built: Schedule, jobs: list[int]) -> list[_Changes]:
+    """Jobs with twice or half their GPUs; on one node also one with more and one with fewer."""
+    wider, narrower = [], []
+    for job in jobs:
+        now = int(built.config_of[job])
+        gpus, kind = int(problem.config_gpus[now]), int(problem.config_type[now])
+        for other in range(int(problem.first_config[job]), int(problem.first_config[job + 1])):
+            there = int(problem.config_gpus[other])
+            if problem.config_type[other] == kind and there == 2 * gpus:
+                wider.append((job, other))
+            elif problem.config_type[other] == kind and 2 * there == gpus:
+                narrower.append((job, other))
+    split: list[_Changes] = [
+        (more, less)
+        for more in wider
+        for less in narrower
+        if built.node_of[more[0]] == built.node_of[less[0]]
+    ]
+    return [*((change,) for change in (*wider, *narrower)), *split]
