@@ -9,9 +9,9 @@ from policies.andreas import kernel
 
 # Callees before callers, so that each finds the others compiled.
 _FUNCTIONS = (
-    "draw", "shuffle", "price_area", "reset", "allowed", "fits", "find_node", "take", "settle",
-    "settle_from", "settle_job", "cost", "proxy", "construct", "construct_many", "judge",
-    "resume", "longest_gain", "grow",
+    "draw", "shuffle", "price_area", "reset", "allowed", "budget_w", "charge", "rebucket", "take",
+    "fitting", "pick", "cost", "proxy", "admit", "settle_all", "construct", "construct_many",
+    "judge", "resume", "fits", "longest_gain", "grow",
 )  # fmt: skip
 
 

@@ -123,7 +123,9 @@ class Clerk:
 
     def _place(self, row: int, place: Place) -> None:
         held = self.held.get(row)
-        own = held.mask if held is not None and held.node == place.node else 0
+        own = 0
+        if held is not None and held.node == place.node:
+            own = held.mask & self.ledger.free[place.node]
         piece = self._piece(row, place, own=own)
         self._take(row, piece)
         self.entries.placed[row] = [piece]

@@ -46,6 +46,7 @@ def price_area(problem: Problem, seconds: float) -> float:
 
 
 def reset(problem: Problem, room: Room) -> None:
+    room.most_w[:] = 0.0
     room.free[:] = problem.node_free
     room.busy[:] = problem.node_busy
     room.cpus[:] = problem.node_cpus
@@ -70,40 +71,25 @@ def allowed(problem: Problem, room: Room, job: int, kind: int, gpus: int) -> boo
     )
 
 
-def fits(problem: Problem, room: Room, job: int, kind: int, node: int, gpus: int) -> bool:
-    """Whether a node with free GPUs has the CPUs and memory, and the budget the watts."""
-    if room.cpus[node] < problem.job_cpus[job] * gpus:
-        return False
-    if room.mem_mib[node] < problem.job_mem_mib[job] * gpus:
-        return False
-    if not problem.limited:
-        return True
-    watts = gpus * (problem.job_budget_w[job, kind] + problem.node_budget_w[node])
-    return bool(watts <= room.watts[1])
+def budget_w(problem: Problem, job: int, kind: int, node: int) -> float:
+    """What one GPU of a job on a node adds to what the power budget bounds."""
+    return float(problem.job_budget_w[job, kind] + problem.node_budget_w[node])
 
 
-def find_node(problem: Problem, room: Room, job: int, config: int, lent: int) -> int:
-    """Best fit: the fewest free GPUs that suffice, then the lowest number; -1 for none."""
-    gpus, kind = problem.config_gpus[config], problem.config_type[config]
-    if problem.limited and not allowed(problem, room, job, kind, gpus):
-        return -1
-    types = problem.job_budget_w.shape[1]
-    at = (problem.job_reach[job] * 2 + lent) * types + kind
-    for free in range(gpus, room.sets.shape[1]):
-        for index in range(problem.class_from[at], problem.class_from[at + 1]):
-            alike = problem.classes[index]
-            if room.counts[alike, free] == 0:
-                continue
-            for word in range(room.sets.shape[2]):
-                bits = room.sets[alike, free, word]
-                while bits:
-                    low = bits & -bits
-                    number = BIT_NUMBER[((low * DE_BRUIJN) & LOW32) >> 27]
-                    node = problem.class_first[alike] + word * 32 + number
-                    if fits(problem, room, job, kind, node, gpus):
-                        return int(node)
-                    bits ^= low
-    return -1
+def charge(problem: Problem, room: Room, job: int, kind: int, node: int, gpus: int) -> None:
+    tenant = problem.job_tenant[job]
+    room.used[tenant] += gpus
+    room.used_by_type[tenant, kind] += gpus
+    room.watts[1] -= gpus * budget_w(problem, job, kind, node)
+
+
+def rebucket(sets: I64, counts: I64, alike: int, place: int, was: int, now: int) -> None:
+    """Move a node of a class from one number of free GPUs to another."""
+    word, bit = place // 32, 1 << (place % 32)
+    sets[alike, was, word] ^= bit
+    counts[alike, was] -= 1
+    sets[alike, now, word] ^= bit
+    counts[alike, now] += 1
 
 
 def take(
@@ -112,12 +98,7 @@ def take(
     """Give so many GPUs of a node to a job, whose GPUs draw `gpu_w` there."""
     alike, was = problem.node_class[node], room.free[node]
     free = 0 if problem.exclusive else was - gpus
-    place = node - problem.class_first[alike]
-    word, bit = place // 32, 1 << (place % 32)
-    room.sets[alike, was, word] ^= bit
-    room.counts[alike, was] -= 1
-    room.sets[alike, free, word] ^= bit
-    room.counts[alike, free] += 1
+    rebucket(room.sets, room.counts, alike, node - problem.class_first[alike], was, free)
     room.free[node] = free
     if room.busy[node] == 0:
         room.watts[0] += problem.node_base_w[node]
@@ -126,55 +107,31 @@ def take(
     room.cpus[node] -= problem.job_cpus[job] * gpus
     room.mem_mib[node] -= problem.job_mem_mib[job] * gpus
     if problem.limited:
-        tenant = problem.job_tenant[job]
-        room.used[tenant] += gpus
-        room.used_by_type[tenant, kind] += gpus
-        room.watts[1] -= gpus * (problem.job_budget_w[job, kind] + problem.node_budget_w[node])
+        charge(problem, room, job, kind, node, gpus)
 
 
-def settle(problem: Problem, room: Room, job: int, config: int, lent: int) -> bool:
-    """Put a job into a configuration if a node is there for it."""
-    node = find_node(problem, room, job, config, lent)
-    if node < 0:
-        return False
-    gpus, kind = problem.config_gpus[config], problem.config_type[config]
-    take(problem, room, job, kind, node, gpus, problem.config_w[config])
-    room.config_of[job], room.node_of[job] = config, node
-    return True
+def fitting(
+    bits: int, first: int, cpus: I64, mem_mib: I64, need_cpus: int, need_mib: int, most_w: F64
+) -> int:
+    """The lowest of a word's nodes with the CPUs and memory, and no more watts than are left."""
+    while bits:
+        low = bits & -bits
+        node = first + BIT_NUMBER[((low * DE_BRUIJN) & LOW32) >> 27]
+        if cpus[node] >= need_cpus and mem_mib[node] >= need_mib and most_w[node] >= 0:
+            return int(node)
+        bits ^= low
+    return -1
 
 
-def settle_from(
-    problem: Problem, room: Room, job: int, first: int, last: int, lent: int, alpha: float
-) -> bool:
-    """Draw from a list of configurations, dropping those without a node, until one has one."""
-    length = last - first
-    if int(alpha * length + 0.5) <= 1:
-        for config in range(first, last):  # noqa: SIM110  # any() of a generator does not compile
-            if settle(problem, room, job, config, lent):
-                return True
-        return False
-    for i in range(length):
-        room.drawn[i] = first + i
-    while length:
-        width = max(int(alpha * length + 0.5), 1)
-        pick = int(draw(room.state) * width) if width > 1 else 0
-        if settle(problem, room, job, room.drawn[pick], lent):
-            return True
-        length -= 1
-        for i in range(pick, length):
-            room.drawn[i] = room.drawn[i + 1]
-    return False
-
-
-def settle_job(problem: Problem, room: Room, job: int, want: int, lent: int, alpha: float) -> bool:
-    """The wanted configuration, if any; then those in time, then the others."""
-    if want >= 0 and settle(problem, room, job, want, lent):
-        return True
-    first, last = problem.first_config[job], problem.first_config[job + 1]
-    middle = first + problem.meeting[job]
-    return settle_from(problem, room, job, first, middle, lent, alpha) or settle_from(
-        problem, room, job, middle, last, lent, alpha
-    )
+def pick(drawn: I64, at: int, end: int, alpha: float, state: I64) -> None:
+    """Bring one of the first of `drawn[at:end]` to its head, the others keeping their order."""
+    width = int(alpha * (end - at) + 0.5)
+    if width > 1:
+        chosen = at + int(draw(state) * width)
+        config = drawn[chosen]
+        for i in range(chosen, at, -1):
+            drawn[i] = drawn[i - 1]
+        drawn[at] = config
 
 
 def cost(problem: Problem, room: Room) -> float:
@@ -214,13 +171,87 @@ def proxy(problem: Problem, room: Room) -> float:
     return -total
 
 
+def admit(problem: Problem, room: Room, job: int, kind: int, gpus: int) -> bool:
+    """Whether quotas allow the job, and note per node whether its watts would be left."""
+    if not allowed(problem, room, job, kind, gpus):
+        return False
+    for node in range(len(room.most_w)):
+        room.most_w[node] = room.watts[1] - gpus * budget_w(problem, job, kind, node)
+    return True
+
+
+def settle_all(
+    problem: Problem, room: Room, order: I64, wants: I64, lent: int, alpha: float
+) -> None:
+    """Place the jobs of an order that have no place: best fit, the lowest number among equals.
+
+    Each tries its wanted configuration, if any; then those in time; then the others. Columns are
+    taken out of their tuples once, since that costs more than to look at a node.
+    """
+    first_config, meeting = problem.first_config, problem.meeting
+    config_gpus, config_type, config_w = problem.config_gpus, problem.config_type, problem.config_w
+    job_reach, job_cpus, job_mem_mib = problem.job_reach, problem.job_cpus, problem.job_mem_mib
+    class_from, classes, class_first = problem.class_from, problem.classes, problem.class_first
+    node_base_w, node_host_w = problem.node_base_w, problem.node_host_w
+    sets, counts, free, busy = room.sets, room.counts, room.free, room.busy
+    cpus, mem_mib, most_w = room.cpus, room.mem_mib, room.most_w
+    config_of, node_of, drawn, state = room.config_of, room.node_of, room.drawn, room.state
+    limited, exclusive = problem.limited, problem.exclusive
+    types, watts = problem.job_budget_w.shape[1], 0.0
+    for job in order:
+        if config_of[job] >= 0:
+            continue
+        first, count = first_config[job], first_config[job + 1] - first_config[job]
+        draws = alpha * count >= 1.5
+        if draws:
+            for i in range(count):
+                drawn[i] = first + i
+        for at in range(-1 if wants[job] >= 0 else 0, count):
+            config = wants[job] if at < 0 else first + at
+            if draws and at >= 0:
+                pick(drawn, at, meeting[job] if at < meeting[job] else count, alpha, state)
+                config = drawn[at]
+            gpus, kind = config_gpus[config], config_type[config]
+            if limited and not admit(problem, room, job, kind, gpus):
+                continue
+            need_cpus, need_mib = job_cpus[job] * gpus, job_mem_mib[job] * gpus
+            within = (job_reach[job] * 2 + lent) * types + kind
+            node, alike, was = -1, -1, gpus
+            while node < 0 and was < counts.shape[1]:
+                for index in range(class_from[within], class_from[within + 1]):
+                    alike = classes[index]
+                    if counts[alike, was] == 0:
+                        continue
+                    for word in range(sets.shape[2]):
+                        low = class_first[alike] + word * 32
+                        bits = sets[alike, was, word]
+                        node = fitting(bits, low, cpus, mem_mib, need_cpus, need_mib, most_w)
+                        if node >= 0:
+                            break
+                    if node >= 0:
+                        break
+                was += 1
+            if node < 0:
+                continue
+            config_of[job], node_of[job] = config, node
+            free[node] = 0 if exclusive else free[node] - gpus
+            rebucket(sets, counts, alike, node - class_first[alike], was - 1, free[node])
+            watts += config_w[config] + gpus * node_host_w[node]
+            watts += node_base_w[node] if busy[node] == 0 else 0.0
+            busy[node] += gpus
+            cpus[node] -= need_cpus
+            mem_mib[node] -= need_mib
+            if limited:
+                charge(problem, room, job, kind, node, gpus)
+            break
+    room.watts[0] += watts
+
+
 def construct(problem: Problem, room: Room, order: I64, wants: I64, alpha: float) -> float:
     """One schedule along an order, and its objective; homes are served before anything is lent."""
     reset(problem, room)
     for lent in range(2 if problem.lends else 1):
-        for job in order:
-            if room.config_of[job] < 0:
-                settle_job(problem, room, job, wants[job], lent, alpha)
+        settle_all(problem, room, order, wants, lent, alpha)
     return proxy(problem, room) if problem.proxy else cost(problem, room)
 
 
@@ -264,6 +295,19 @@ def resume(problem: Problem, room: Room, config_of: I64, node_of: I64) -> None:
             room.config_of[job], room.node_of[job] = config, node_of[job]
 
 
+def fits(problem: Problem, room: Room, job: int, kind: int, node: int, more: int) -> bool:
+    """Whether a job may have more of the free GPUs of its node."""
+    if room.cpus[node] < problem.job_cpus[job] * more:
+        return False
+    if room.mem_mib[node] < problem.job_mem_mib[job] * more:
+        return False
+    if not problem.limited:
+        return True
+    return allowed(problem, room, job, kind, more) and (
+        more * budget_w(problem, job, kind, node) <= room.watts[1]
+    )
+
+
 def longest_gain(problem: Problem, room: Room, node: int) -> tuple[int, int]:
     """Which resident gains the most time by which wider configuration; -1 twice for none."""
     most_s, winner, wider = 0.0, -1, -1
@@ -277,11 +321,7 @@ def longest_gain(problem: Problem, room: Room, node: int) -> tuple[int, int]:
             gain_s = problem.config_s[now] - problem.config_s[config]
             if problem.config_type[config] != kind or more <= 0 or gain_s <= most_s:
                 continue
-            if more > room.free[node] or (
-                problem.limited and not allowed(problem, room, job, kind, more)
-            ):
-                continue
-            if fits(problem, room, job, kind, node, more):
+            if more <= room.free[node] and fits(problem, room, job, kind, node, more):
                 most_s, winner, wider = gain_s, job, config
     return winner, wider
 

@@ -91,6 +91,8 @@ class Room(NamedTuple):
     used_by_type: I64
     watts: F64
     """Drawn by the schedule, and left of the power budget."""
+    most_w: F64
+    """Per node what would be left of the power budget; below 0 it is out of reach."""
     config_of: I64
     node_of: I64
     """The schedule: per job its configuration and node, -1 while it is postponed."""
@@ -120,6 +122,7 @@ class Room(NamedTuple):
             problem.used.copy(),
             problem.used_by_type.copy(),
             np.zeros(2),
+            np.zeros(len(problem.node_class)),
             np.full(len(problem.job_weight), -1),
             np.full(len(problem.job_weight), -1),
             np.zeros(max(len(problem.config_s), 1), np.int64),

@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from simulator.experiments import analysim, powerflow, synergy
+from simulator.experiments import analysim, andreas, powerflow, synergy
 
 EXPERIMENTS: dict[str, Callable[[Path, argparse.Namespace], int]] = {
     "analysim": analysim.reproduce,
+    "andreas": andreas.reproduce,
     "powerflow": powerflow.reproduce,
     "synergy": synergy.reproduce,
 }
