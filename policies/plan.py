@@ -81,6 +81,8 @@ class Expected(msgspec.Struct, frozen=True):
     run_s: float
     energy_cost: float
     tardiness_cost: float
+    tardiness_weight: float
+    """Money per second of tardiness, as the policy reckoned it."""
 
 
 class Wait(msgspec.Struct, frozen=True):

@@ -63,6 +63,7 @@ RIGHTS: dict[str, frozenset[Role]] = {
     "job_energy.read": _EVERYBODY,
     "statements.read": _EVERYBODY,
     "node_energy.read": _OPERATOR,
+    "costs.read": _OPERATOR,
     "ledger.write": _OPERATOR,
     "power.read": _OPERATOR,
     "power.write": _OPERATOR,

@@ -94,7 +94,7 @@ class StatementView(JSONView):
 
     def get(self, request: Request, tenant_id: str) -> HttpResponse:
         asked = self.query()
-        from_at, until_at = _span(asked, timezone.now())
+        from_at, until_at = span_of(asked, timezone.now())
         tenant = tenants(self.caller).filter(pk=int(tenant_id)).first()
         if tenant is None:
             raise NotFound
@@ -132,11 +132,11 @@ def csv_text(shown: Iterable[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _span(asked: dict[str, Any], now: datetime) -> tuple[datetime, datetime]:
+def span_of(asked: dict[str, Any], now: datetime) -> tuple[datetime, datetime]:
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     from_at, until_at = asked.get("from", month), asked.get("to", now)
     if from_at > until_at:
-        raise Invalid.at("?from", "ends_before_start", "A statement ends after it begins.")
+        raise Invalid.at("?from", "ends_before_start", "A span ends after it begins.")
     return from_at, until_at
 
 

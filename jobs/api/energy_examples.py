@@ -111,3 +111,27 @@ REPRICE = {
         response={"rows": 48},
     )
 }
+
+_COST_SUMS = {
+    "predicted_energy": "0.181200000000",
+    "predicted_tardiness": "0.000000000000",
+    "predicted": "0.181200000000",
+    "actual_energy": "0.174000000000",
+    "actual_tardiness": "0.012000000000",
+    "actual": "0.186000000000",
+    "deviation": 0.0265,
+    "unpriced_mj": 0,
+}
+COSTS = {
+    "get": Example(
+        response={
+            "cluster": "demo",
+            "currency": "EUR",
+            "from_at": "2026-01-01T00:00:00Z",
+            "until_at": "2026-01-31T12:00:00Z",
+            "jobs": 1,
+            "totals": _COST_SUMS,
+            "lines": [{**_COST_SUMS, "job_id": 4711, "name": "train-resnet"}],
+        }
+    )
+}

@@ -107,3 +107,35 @@ class RepriceIn(StrictSerializer):
 
 class RepricedOut(StrictSerializer):
     rows = fields.Integer(read_only=True, help_text="Rows added to the ledger.")
+
+
+class CostSumsOut(StrictSerializer):
+    """Energy and tardiness in money; `deviation` 0.1 is a tenth more than was predicted."""
+
+    predicted_energy = fields.Amount(28, 12, read_only=True)
+    predicted_tardiness = fields.Amount(28, 12, read_only=True)
+    predicted = fields.Amount(28, 12, read_only=True)
+    actual_energy = fields.Amount(28, 12, read_only=True)
+    actual_tardiness = fields.Amount(28, 12, read_only=True)
+    actual = fields.Amount(28, 12, read_only=True)
+    deviation = fields.Number(read_only=True, allow_null=True)
+    unpriced_mj = fields.Integer(
+        read_only=True, help_text="Drawn in hours whose price is not known yet; not in the cost."
+    )
+
+
+class CostLineOut(CostSumsOut):
+    job_id = fields.Integer(read_only=True)
+    name = fields.Text(read_only=True)
+
+
+class CostsOut(StrictSerializer):
+    """Of jobs that succeeded in [from_at, until_at), those furthest from the prediction first."""
+
+    cluster = fields.Text(read_only=True)
+    currency = fields.Text(read_only=True, allow_null=True)
+    from_at = fields.Instant(read_only=True)
+    until_at = fields.Instant(read_only=True)
+    jobs = fields.Integer(read_only=True)
+    totals = CostSumsOut(read_only=True)
+    lines = CostLineOut(many=True, read_only=True)

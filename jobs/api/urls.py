@@ -4,6 +4,7 @@ from django.urls import re_path
 
 from jobs.api.arrays import ArrayViewSet
 from jobs.api.attempts import AttemptViewSet
+from jobs.api.costs import CostsView
 from jobs.api.energy import JobEnergyView, NodeEnergyView, RepriceView, StatementView
 from jobs.api.events import JobEventViewSet
 from jobs.api.jobs import JobViewSet
@@ -45,5 +46,6 @@ urlpatterns = [
     re_path(rf"^tenants/(?P<tenant_id>{ID})/statement/?$", StatementView.as_view()),
     re_path(rf"^nodes/(?P<node_id>{ID})/energy/?$", NodeEnergyView.as_view()),
     re_path(rf"^clusters/(?P<cluster_id>{ID})/reprice/?$", RepriceView.as_view()),
+    re_path(rf"^clusters/(?P<cluster_id>{ID})/costs/?$", CostsView.as_view(), name="costs"),
     re_path(rf"^clusters/(?P<cluster_id>{ID})/shadow/?$", ShadowView.as_view(), name="shadow"),
 ]

@@ -123,8 +123,12 @@ def changed_waits(plan: Plan, before: Plan | None) -> list[Wait]:
 
 def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row]:
     stale = set(applied.stale)
+    expected = {one.job: one for one in plan.expected}
     for start in plan.starts:
-        yield _acted(start.job, "start", stale, {"pieces": start.pieces})
+        facts: dict[str, Any] = {"pieces": start.pieces}
+        if start.job in expected:
+            facts["expected"] = expected[start.job]
+        yield _acted(start.job, "start", stale, facts)
     for preempt in plan.preempts:
         facts = {"for_job": preempt.for_job, "lost_gpu_s": preempt.lost_gpu_s}
         yield _acted(preempt.job, "preempt", stale, facts)

@@ -19,8 +19,7 @@ from policies.andreas.target import Held, Place, Target, held_pieces, target_of
 from policies.columns import F64, I64, Bool
 from policies.ledger import Ledger
 from policies.placement import pack
-from policies.plan import Expected, Plan
-from policies.reach import Atlas
+from policies.plan import Expected, Explained, Plan
 from policies.snapshot import Blocked, JobState, NodeState, Snapshot
 from policies.waiting import Left, explain
 
@@ -178,12 +177,13 @@ class _Writer:
         expected = tuple(
             self._expected(row, target[row]) for row in entries.placed if row in target
         )
-        left = self._left(queue, entries, later_s)
-        waits, evidence = explain(self.ledger, Atlas(snapshot), left)
+
+        def say_why() -> Explained:
+            return explain(self.ledger, self.ledger.atlas, self._left(queue, entries, later_s))
+
         return Plan(
             **acts._asdict(),
-            waits=waits,
-            evidence=evidence,
+            explain=say_why,
             objective=chosen.schedule.value,
             shown={
                 "energy_cost": float(sum(one.energy_cost for one in expected)),
@@ -198,7 +198,7 @@ class _Writer:
         late_s = max(self.snapshot.now_s + place.seconds - float(jobs.deadline_s[row]), 0.0)
         weight = float(weights(self.snapshot, self.parameters)[row])
         energy = place.watts * float(self.line.cost(0.0, np.array(place.seconds)))
-        return Expected(int(jobs.id[row]), place.seconds, energy, weight * late_s)
+        return Expected(int(jobs.id[row]), place.seconds, energy, weight * late_s, weight)
 
     def _left(self, queue: I64, entries: Entries, later_s: F64) -> Left:
         jobs = self.snapshot.jobs

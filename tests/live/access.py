@@ -41,6 +41,7 @@ RESOURCES = {
     "job_energy": Access(EVERYBODY, owned=True),
     "statements": Access(EVERYBODY, owned=True),
     "node_energy": Access(OPERATORS),
+    "costs": Access(OPERATORS),
     "reprice": Access(OPERATORS, OPERATORS),
     "cluster_power": Access(OPERATORS),
     "power_budgets": Access(OPERATORS, OPERATORS),
