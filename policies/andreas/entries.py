@@ -7,12 +7,14 @@ does not fit yet waits for those that leave its node, and other changes wait for
 
 from typing import NamedTuple
 
+import numpy as np
+
 from policies.andreas.target import Held, Place, Target
 from policies.bits import lowest_bits
 from policies.classic.victims import lost_s
 from policies.ledger import Ledger, RowPiece
 from policies.plan import Move, Piece, Placing, Preempt, Resize, Start
-from policies.power import watts_per_gpu
+from policies.power import watts_at
 from policies.snapshot import UNLIMITED, Snapshot
 
 
@@ -36,7 +38,6 @@ class Clerk:
         self.tenant: list[int] = jobs.tenant.tolist()
         self.cpus: list[int] = jobs.cpus_per_gpu.tolist()
         self.mem_mib: list[int] = jobs.mem_mib_per_gpu.tolist()
-        self.watts = None if ledger.watts_per_gpu is None else watts_per_gpu(self.snapshot).tolist()
         self.entries = Entries({}, {}, set())
 
     def write(self, target: Target) -> Entries:
@@ -51,9 +52,13 @@ class Clerk:
         for row in sorted(changed):
             self._give_back(row)
         for row in self.order:
-            if row in target and (row in changed or row not in self.held):
-                self._place(row, target[row])
-        for row in sorted(changed - target.keys()):
+            place = target.get(row)
+            if place is None or (row in self.held and row not in changed):
+                continue
+            # Budgets of partitions, and watts by count, are finer than the search sees.
+            if self._fits(row, place):
+                self._place(row, place)
+        for row in sorted(changed - self.entries.placed.keys()):
             self.entries.preempted[row] = self._successor(self.held[row])
 
     def _successor(self, held: Held) -> int:
@@ -87,12 +92,16 @@ class Clerk:
     def _resize(self, row: int, held: Held, place: Place) -> None:
         """On its own node a job keeps what it can of its GPUs."""
         more = place.gpus - held.mask.bit_count()
-        if more > 0 and not self._fits(row, place._replace(gpus=more)):
+        more_w = self._watts(row, place.node, place.gpus) - self._watts_now(row, held)
+        spare_w = max(self.ledger.spare_w(place.node), 0.0)
+        if more_w > spare_w or (more > 0 and not self._has_room(row, place._replace(gpus=more))):
             return
         piece = self._piece(row, place, own=held.mask)
         if more > 0:
             grown = (piece[1] & ~held.mask, self.cpus[row] * more, self.mem_mib[row] * more)
-            self._take(row, (place.node, *grown))
+            self.ledger.take([(place.node, *grown)])
+            self.ledger.charge(self.tenant[row], self.ledger.gpu_type[place.node], more)
+        self.ledger.draw(place.node, max(more_w, 0.0))
         self.entries.placed[row] = [piece]
 
     def _claim(self, row: int, place: Place, leaving: list[int]) -> None:
@@ -119,7 +128,7 @@ class Clerk:
         ledger.take(
             [(node, aside, cpus, min(self.mem_mib[row] * place.gpus, ledger.mem_mib[node]))]
         )
-        ledger.charge(self.tenant[row], ledger.gpu_type[node], place.gpus, 0.0)
+        ledger.charge(self.tenant[row], ledger.gpu_type[node], place.gpus)
 
     def _place(self, row: int, place: Place) -> None:
         held = self.held.get(row)
@@ -139,25 +148,27 @@ class Clerk:
     def _take(self, row: int, piece: RowPiece) -> None:
         node, mask, _, _ = piece
         self.ledger.take([piece])
-        kind = self.ledger.gpu_type[node]
-        watts = self._watts(row, node, mask.bit_count())
-        self.ledger.charge(self.tenant[row], kind, mask.bit_count(), watts)
+        self.ledger.charge(self.tenant[row], self.ledger.gpu_type[node], mask.bit_count())
+        self.ledger.draw(node, self._watts(row, node, mask.bit_count()))
 
     def _give_back(self, row: int) -> None:
         held = self.held[row]
         gpus = held.mask.bit_count()
         self.ledger.give([(held.node, held.mask, held.cpus, held.mem_mib)])
-        kind, watts = self.ledger.gpu_type[held.node], self._watts(row, held.node, gpus)
-        self.ledger.charge(self.tenant[row], kind, -gpus, -watts)
+        self.ledger.charge(self.tenant[row], self.ledger.gpu_type[held.node], -gpus)
+        self.ledger.draw(held.node, -self._watts_now(row, held))
 
     def _fits(self, row: int, place: Place) -> bool:
+        watts = self._watts(row, place.node, place.gpus)
+        return watts <= self.ledger.spare_w(place.node) and self._has_room(row, place)
+
+    def _has_room(self, row: int, place: Place) -> bool:
         ledger, node = self.ledger, place.node
         return (
             ledger.free[node].bit_count() >= place.gpus
             and ledger.cpus[node] >= self.cpus[row] * place.gpus
             and ledger.mem_mib[node] >= self.mem_mib[row] * place.gpus
             and self._within_quota(row, place)
-            and self._watts(row, node, place.gpus) <= ledger.watts_left
         )
 
     def _within_quota(self, row: int, place: Place) -> bool:
@@ -169,11 +180,21 @@ class Clerk:
         )
 
     def _watts(self, row: int, node: int, gpus: int) -> float:
-        """What the power budget counts; 0 without one."""
-        if self.watts is None:
+        """What the power budgets count of so many GPUs; 0 without a budget."""
+        if self.ledger.watts_per_gpu is None:
             return 0.0
-        ledger, kind = self.ledger, self.ledger.gpu_type[node]
-        return float(gpus * (self.watts[row][kind] - ledger.idle_w[kind] + ledger.host_w[node]))
+        each = watts_at(self.snapshot, np.array([row]), np.array([gpus]), np.zeros(1, np.int64))
+        return self._above_idle(float(each[0, self.ledger.gpu_type[node]]), node, gpus)
+
+    def _watts_now(self, row: int, held: Held) -> float:
+        if self.ledger.watts_per_gpu is None:
+            return 0.0
+        each = float(self.ledger.watts_per_gpu[row, self.ledger.gpu_type[held.node]])
+        return self._above_idle(each, held.node, held.mask.bit_count())
+
+    def _above_idle(self, gpu_w: float, node: int, gpus: int) -> float:
+        ledger = self.ledger
+        return gpus * (gpu_w - ledger.idle_w[ledger.gpu_type[node]] + ledger.host_w[node])
 
 
 def _stays(held: Held, place: Place | None) -> bool:

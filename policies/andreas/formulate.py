@@ -10,7 +10,13 @@ from policies.andreas.parameters import CostParameters
 from policies.andreas.prices import PriceLine
 from policies.andreas.problem import Problem
 from policies.columns import F64, I32, I64, Bool
-from policies.power import host_watts_per_gpu, idle_draw_w, piece_watts, watts_per_gpu
+from policies.power import (
+    budget_w,
+    host_watts_per_gpu,
+    idle_draw_w,
+    piece_watts,
+    watts_per_gpu,
+)
 from policies.snapshot import UNLIMITED, JobState, Snapshot
 
 
@@ -69,7 +75,7 @@ def formulate(
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
     fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
     limited = (
-        np.isfinite(snapshot.power_budget_w)
+        bool(np.isfinite(budget_w(snapshot)))
         or bool((tenants.quota_gpus != UNLIMITED).any())
         or bool((tenants.quota_by_type != UNLIMITED).any())
     )
@@ -174,10 +180,10 @@ class _Book:
         self.fixed_w = self._fixed_w(snapshot, machines, each_w, ~leaves)
 
     def _watts_left(self, snapshot: Snapshot, each_w: F64, leaves: Bool) -> float:
-        if not np.isfinite(snapshot.power_budget_w):
+        if not np.isfinite(budget_w(snapshot)):
             return np.inf
         stays_w = float(piece_watts(snapshot, each_w)[~leaves].sum())
-        return snapshot.power_budget_w - idle_draw_w(snapshot) - stays_w
+        return budget_w(snapshot) - idle_draw_w(snapshot) - stays_w
 
     def _fixed_w(self, snapshot: Snapshot, machines: Machines, each_w: F64, stays: Bool) -> float:
         """Watts of the jobs that stay, by the same account as those that are scheduled."""

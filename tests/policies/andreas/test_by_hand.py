@@ -1,5 +1,7 @@
 """Costs, weights, configurations, the objective and one construction, reckoned from the paper."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -184,7 +186,7 @@ def test_the_proxy_weighs_slowest_time_by_cost_to_the_end() -> None:
 
 def test_best_fit_takes_the_fullest_node_that_still_fits() -> None:
     """Node 2 has one GPU free, node 3 two, node 1 four: they are filled in that order."""
-    jobs = [
+    jobs: list[dict[str, Any]] = [
         {"epochs": 300, "on": (1, 2)},
         {"epochs": 300, "on": (1, 1)},
         {"epochs": 300, "on": (2, 2)},
@@ -235,7 +237,10 @@ def test_first_principle_methods(
 
 
 def test_first_principle_methods_touch_nothing_that_runs() -> None:
-    jobs = [{"epochs": 300, "on": (0, 1)}, {"epochs": 10, "due_s": 0, "weight": 9.0}]
+    jobs: list[dict[str, Any]] = [
+        {"epochs": 300, "on": (0, 1)},
+        {"epochs": 10, "due_s": 0, "weight": 9.0},
+    ]
     parameters = FirstPrincipleParameters(energy="node", order="ps", exclusive=True)
     plan = FirstPrinciple(parameters).plan(paper_snapshot([TESLA], jobs))
     assert where(plan) == {}
@@ -249,7 +254,7 @@ def test_progress_scales_every_time_alike() -> None:
 
 
 def test_a_running_job_loses_its_restart_by_another_configuration_only() -> None:
-    jobs = [{"epochs": 120, "on": (0, 1), "restart_s": 100.0}]
+    jobs: list[dict[str, Any]] = [{"epochs": 120, "on": (0, 1), "restart_s": 100.0}]
     known = formulated(paper_snapshot([TESLA, TURING], jobs)).configurations
     at = {
         (int(k), int(g)): s for k, g, s in zip(known.kind, known.gpus, known.seconds, strict=True)

@@ -1,0 +1,136 @@
+"""The database's side of the live costs: a tariff that changes soon, elastic jobs, and the bill."""
+
+import itertools
+import json
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+
+from clusters.models import Cluster, Node, Tariff
+from clusters.services.tariffs import tariff_create
+from jobs import demo
+from jobs.ledger.costs import Costs, cluster_costs
+from jobs.ledger.settle import settle
+from jobs.models import Attempt, Job, Profile, Round
+from jobs.scheduling.round import run_round
+from jobs.telemetry.digest import samples_digest
+from tenancy.callers import SYSTEM
+from tenancy.models import Tenant
+
+JOBS = 20
+# Steps per second by GPU type and count; the watts are what the emulated devices draw when busy.
+SPEED = {"A100": {2: 1.0, 4: 1.8, 8: 3.2}, "V100": {2: 0.6, 4: 1.1, 8: 1.9}}
+WATTS = {"A100": 400, "V100": 300}
+DAY, NIGHT = Decimal("0.40"), Decimal("0.15")
+# The night begins with a full minute, so many minutes from now.
+NIGHT_IN_MIN = 2
+PARAMETERS = {"changes_running": False}
+
+
+def seed(path: Path, address: str) -> list[dict[str, Any]]:
+    """The demo's nodes under the policy and a tariff of which the jobs see both prices."""
+    now = timezone.now()
+    demo.seed(path, url=address, now=now)
+    tariff_create(
+        caller=SYSTEM,
+        values={
+            "name": "soon-night",
+            "kind": "time_of_use",
+            "timezone": "UTC",
+            "periods": _periods(now),
+        },
+    )
+    Cluster.objects.update(policy="andreas", policy_parameters=PARAMETERS)
+    cluster = Cluster.objects.get()
+    cluster.tariff = Tariff.objects.get(name="soon-night")
+    cluster.save(update_fields=["tariff"])
+    agents: list[dict[str, Any]] = json.loads(path.read_text())["agents"]
+    return agents
+
+
+def _periods(now: datetime) -> list[dict[str, Any]]:
+    night = (now.hour * 60 + now.minute + NIGHT_IN_MIN) % 1440
+    cuts = sorted({0, night, (night + 60) % 1440, 1440})
+    return [
+        {
+            "months": list(range(1, 13)),
+            "weekdays": list(range(7)),
+            "from_minute": start,
+            "to_minute": end,
+            "price_per_kwh": NIGHT if (start - night) % 1440 < 60 else DAY,
+        }
+        for start, end in itertools.pairwise(cuts)
+    ]
+
+
+def all_ready() -> bool:
+    return Node.objects.filter(state=Node.State.READY).count() == len(demo.NODES)
+
+
+def submit() -> None:
+    """All at once: half of them urgent, half with time enough for the night."""
+    now, cluster = timezone.now(), Cluster.objects.get()
+    rng = np.random.default_rng(7)
+    for number in range(JOBS):
+        tenant = Tenant.objects.order_by("pk")[number % 2]
+        profile, _ = Profile.objects.get_or_create(
+            tenant=tenant, name="elastic", defaults={"points": _points()}
+        )
+        steps = int(rng.integers(50, 90))
+        due_s = int(rng.integers(60, 150)) if number % 2 else int(rng.integers(500, 900))
+        Job.objects.create(
+            cluster=cluster,
+            tenant=tenant,
+            profile=profile,
+            name=f"elastic-{number}",
+            argv=["sh", "-c", _script(steps)],
+            min_gpus=2,
+            max_gpus=8,
+            span=Job.Span.NODE,
+            work_total=steps,
+            priority=1 + number % 5,
+            tardiness_price_per_h=Decimal("0.05"),
+            deadline_at=now + timedelta(seconds=due_s),
+            submitted_at=now,
+        )
+
+
+def _points() -> list[dict[str, Any]]:
+    return [
+        {"gpu_type": kind, "gpus": gpus, "steps_per_s": speed, "watts_per_gpu": WATTS[kind]}
+        for kind, speeds in SPEED.items()
+        for gpus, speed in speeds.items()
+    ]
+
+
+def _script(steps: int) -> str:
+    """Sleeps as long as so many steps take on the GPUs it was given, wherever that is."""
+    cases = "".join(
+        f"{node}-{gpus}) exec sleep {steps / speed:.2f};; "
+        for node, (_, devices) in demo.NODES.items()
+        for gpus, speed in SPEED[devices.split("x")[0].upper()].items()
+    )
+    return f'case "$FAIRWATT_NODE-$FAIRWATT_GPUS" in {cases}*) exit 9;; esac'
+
+
+def step() -> bool:
+    """A round, as beat and nudges would hold it; whether all is over."""
+    entry = run_round(Cluster.objects.get().pk, now=timezone.now())
+    if entry is not None and entry.status == Round.Status.FAILED:
+        raise RuntimeError(f"the round failed: {entry.error}")
+    samples_digest()
+    return not Job.objects.exclude(state__in=("succeeded", "failed", "cancelled")).exists()
+
+
+def costs() -> Costs:
+    samples_digest()
+    now = timezone.now()
+    for attempt_id in Attempt.objects.values_list("pk", flat=True):
+        settle(attempt_id, now=now)
+    cluster = Cluster.objects.select_related("tariff").get()
+    long_ago = now - timedelta(days=1)
+    return cluster_costs(cluster, from_at=long_ago, until_at=now + timedelta(1), limit=1000)
