@@ -86,7 +86,10 @@ class AndreasParameters(CostParameters, frozen=True):
     ] = 100.0
     post_process: Annotated[
         bool,
-        Meta(description="Whether idle GPUs of nodes in use go to residents that gain by them."),
+        Meta(
+            description="Whether idle GPUs of nodes in use go to residents that gain by them; only "
+            "where running jobs may be changed."
+        ),
     ] = True
     local_search: Annotated[
         int, Meta(ge=0, le=10_000, description="Steps of local search from the best schedule.")
@@ -104,7 +107,7 @@ class AndreasParameters(CostParameters, frozen=True):
             ge=0,
             le=1,
             description="Share of the objective that changing running jobs must save against "
-            "leaving them alone; 0 always takes the best schedule found.",
+            "leaving them alone; with 0, where changes are free, the best found is always taken.",
         ),
     ] = 0.05
     min_run_s: Annotated[

@@ -23,6 +23,9 @@ from policies.plan import Expected, Explained, Plan
 from policies.snapshot import Blocked, JobState, NodeState, Snapshot
 from policies.waiting import Left, explain
 
+# Where a change costs time it must at least be for the better, or rounds would never settle.
+LEAST_GAIN = 1e-9
+
 
 class _Chosen(NamedTuple):
     """A schedule, and the running jobs that it may change."""
@@ -76,11 +79,11 @@ class Andreas:
             return self._search(snapshot, queue, line, {})
         rows = np.sort(np.concatenate([queue, movable]))
         moving = self._search(snapshot, rows, line, held_pieces(snapshot, movable))
-        if not parameters.switch_gain:
+        if snapshot.hands_over and not parameters.switch_gain:
             return moving
         still = self._search(snapshot, queue, line, {})
         gain = still.schedule.value - moving.schedule.value
-        worth = gain > parameters.switch_gain * abs(still.schedule.value)
+        worth = gain > max(parameters.switch_gain * abs(still.schedule.value), LEAST_GAIN)
         return moving if worth else still
 
     def _search(
@@ -88,7 +91,8 @@ class Andreas:
     ) -> _Chosen:
         formulated = self._formulate(snapshot, rows, line)
         schedule = search(formulated, self.parameters, snapshot.seed)
-        if self.parameters.post_process:
+        # What may not be changed later would keep what it was given only because nobody asked.
+        if self.parameters.post_process and self.parameters.changes_running:
             schedule = grown(formulated, schedule)
         return _Chosen(formulated, schedule, held)
 
@@ -98,7 +102,9 @@ class Andreas:
         if not self.parameters.changes_running:
             return np.empty(0, np.int64)
         safe_s = np.maximum(jobs.min_run_s, self.parameters.min_run_s)
-        old_enough = ~(snapshot.now_s - jobs.started_s < safe_s)
+        ran_s = snapshot.now_s - jobs.started_s
+        # Where changes cost time, nobody is changed twice at one moment: so rounds settle.
+        old_enough = ~(ran_s < safe_s) & (snapshot.hands_over | ~(ran_s <= 0))
         rows = np.flatnonzero((jobs.state == JobState.RUNNING) & jobs.preemptible & old_enough)
         alone: I64 = rows[np.diff(pieces.offset)[rows] == 1]
         ready: Bool = snapshot.nodes.state[pieces.node[pieces.offset[alone]]] == NodeState.READY
