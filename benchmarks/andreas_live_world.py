@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from django.utils import timezone
 
@@ -17,6 +18,8 @@ from jobs.ledger.costs import Costs, cluster_costs
 from jobs.ledger.settle import settle
 from jobs.models import Attempt, Job, Profile, Round
 from jobs.scheduling.round import run_round
+from jobs.services.profiles import profile_create
+from jobs.specs import ProfileSpec
 from jobs.telemetry.digest import samples_digest
 from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
@@ -75,11 +78,9 @@ def submit() -> None:
     """All at once: half of them urgent, half with time enough for the night."""
     now, cluster = timezone.now(), Cluster.objects.get()
     rng = np.random.default_rng(7)
+    owners = [(tenant, _profile(tenant, now)) for tenant in Tenant.objects.order_by("pk")]
     for number in range(JOBS):
-        tenant = Tenant.objects.order_by("pk")[number % 2]
-        profile, _ = Profile.objects.get_or_create(
-            tenant=tenant, name="elastic", defaults={"points": _points()}
-        )
+        tenant, profile = owners[number % len(owners)]
         steps = int(rng.integers(50, 90))
         due_s = int(rng.integers(60, 150)) if number % 2 else int(rng.integers(500, 900))
         Job.objects.create(
@@ -97,6 +98,11 @@ def submit() -> None:
             deadline_at=now + timedelta(seconds=due_s),
             submitted_at=now,
         )
+
+
+def _profile(tenant: Tenant, now: datetime) -> Profile:
+    spec = {"name": "elastic", "tenant": tenant.name, "points": _points()}
+    return profile_create(caller=SYSTEM, spec=msgspec.convert(spec, ProfileSpec), now=now)
 
 
 def _points() -> list[dict[str, Any]]:
