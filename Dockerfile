@@ -1,7 +1,8 @@
 # One image for the API, the worker, beat and the migrations; the command makes the difference.
 FROM python:3.11-slim
 
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 FAIRWATT_VAR=/var/lib/fairwatt
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 FAIRWATT_VAR=/var/lib/fairwatt \
+    NUMBA_CACHE_DIR=/var/lib/fairwatt/compiled
 WORKDIR /srv/fairwatt
 
 COPY constraints.txt requirements.txt ./

@@ -28,5 +28,10 @@ def compiled_kernel() -> ModuleType:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     for name in _FUNCTIONS:
-        setattr(module, name, njit(cache=True, nogil=True)(getattr(module, name)))
+        plain = getattr(module, name)
+        try:
+            setattr(module, name, njit(cache=True, nogil=True)(plain))
+        except RuntimeError:
+            # Nowhere to keep machine code (NUMBA_CACHE_DIR names a place): each process makes it.
+            setattr(module, name, njit(nogil=True)(plain))
     return module
