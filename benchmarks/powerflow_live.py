@@ -91,7 +91,10 @@ def main(arguments: Sequence[str] = ()) -> None:
             begun_at = world.now()
             token = json.loads((directory / "demo.json").read_text())["operator_token"]
             answered = _play(world, address, token, begun_at, seconds)
+            world.stop_jobs()
             sleep(SETTLE_S)
+            # What an agent leaves behind would outlive it.
+            _until(world.all_stopped, READY_S, "jobs have stopped")
             world.step()
             bins = world.bins(begun_at, seconds=seconds, bin_s=BIN_S)
             report(f"4x8/{seconds}s", bins, world.counted(), answered, world.proven())

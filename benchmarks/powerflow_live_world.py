@@ -18,10 +18,12 @@ from clusters.budgets import budgets_throughout
 from clusters.models import Cluster, Node, PowerBreach, PowerBudget
 from jobs import demo
 from jobs.agents.loss import watch_nodes
+from jobs.lifecycle import TERMINAL
 from jobs.models import Job, Profile, Round
 from jobs.power.clocks import clocks_verify
 from jobs.power.watch import power_watch
 from jobs.scheduling.round import run_round
+from jobs.services.cancel import job_cancel
 from jobs.services.profiles import profile_create
 from jobs.specs import ProfilePoint, ProfileSpec
 from jobs.telemetry.digest import samples_digest
@@ -133,6 +135,15 @@ def step() -> None:
     watch_nodes(now=now())
     power_watch(now=now())
     run_round(cluster_id(), now=now())
+
+
+def stop_jobs() -> None:
+    for job in Job.objects.exclude(state__in=TERMINAL):
+        job_cancel(caller=SYSTEM, job_id=job.pk, now=now())
+
+
+def all_stopped() -> bool:
+    return not Job.objects.exclude(state__in=TERMINAL).exists()
 
 
 def bins(begun_at: datetime, *, seconds: int, bin_s: int) -> list[Bin]:
