@@ -77,7 +77,7 @@ class Andreas:
         movable = self._movable(snapshot)
         if not len(movable):
             return self._search(snapshot, queue, line, {})
-        rows = np.sort(np.concatenate([queue, movable]))
+        rows = _by_age(snapshot, np.concatenate([queue, movable]))
         moving = self._search(snapshot, rows, line, held_pieces(snapshot, movable))
         if snapshot.hands_over and not parameters.switch_gain:
             return moving
@@ -149,9 +149,13 @@ def startable(snapshot: Snapshot) -> I64:
     """Queued rows that are not held back and whose tenant has energy left, earlier ones first."""
     jobs = snapshot.jobs
     has_energy = (snapshot.tenants.energy_left_j > 0)[jobs.tenant]
-    return np.flatnonzero(
-        (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO) & has_energy
-    )
+    queued = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
+    return _by_age(snapshot, np.flatnonzero(queued & has_energy))
+
+
+def _by_age(snapshot: Snapshot, rows: I64) -> I64:
+    """As every policy breaks ties: by submission, then by id."""
+    return rows[np.lexsort((snapshot.jobs.id[rows], snapshot.jobs.submitted_s[rows]))]
 
 
 class _Writer:

@@ -137,14 +137,14 @@ def small_outages(
 
 def small_parameters(name: str, random: np.random.Generator) -> dict[str, Any]:
     placement = str(random.choice(["pack", "spread", "consolidate", "buddy", "random"]))
-    parameters: dict[str, Any] = {"placement": placement, "min_run_s": float(random.integers(300))}
+    drawn: dict[str, Any] = {
+        "placement": placement,
+        "min_run_s": float(random.integers(300)),
+        **{switch: bool(random.integers(2)) for switch in ("preempt", "strict", "migration")},
+        "queue_gpu_s": [600.0, 3000.0],
+    }
     known = parameter_schema(name)["properties"]
-    for switch in ("preempt", "strict", "migration"):
-        if switch in known:
-            parameters[switch] = bool(random.integers(2))
-    if name == "las":
-        parameters["queue_gpu_s"] = [600.0, 3000.0]
-    return parameters
+    return {parameter: value for parameter, value in drawn.items() if parameter in known}
 
 
 def small_pace(random: np.random.Generator) -> Pace:
