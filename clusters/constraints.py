@@ -16,6 +16,16 @@ RULES = {
     ),
     "cluster_pue": ("out_of_range", "/pue", "A PUE lies between 1 and 10."),
     "cluster_power_budget": ("out_of_range", "/power_budget_w", "A power budget is positive."),
+    "cluster_energy_budget": (
+        "out_of_range",
+        "/energy_budget_wh",
+        "An energy budget is positive.",
+    ),
+    "cluster_energy_period": (
+        "half_a_budget",
+        "/energy_period",
+        "Give energy_budget_wh and energy_period, day or month, or neither.",
+    ),
     "cluster_currency": ("bad_currency", "/currency", "Three capital letters, as in EUR."),
     "clusters_cluster_tariff_of_currency": (
         "currency_mismatch",
@@ -130,6 +140,8 @@ RULES = {
     ),
     "power_state_once": ("conflict", "", "There is one state per cluster and partition."),
     "power_correction_lowers": ("out_of_range", "", "A correction is not negative."),
+    "power_energy_counted": ("out_of_range", "", "Energy is counted from its period's start on."),
+    "power_energy_drawn": ("out_of_range", "", "Energy that was drawn is not negative."),
     "power_breach_is_above": ("out_of_range", "", "A breach lies above its budget."),
     "clusters_powerbudget_partition_of_cluster": (
         "unknown_partition",

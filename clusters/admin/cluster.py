@@ -29,6 +29,12 @@ class ClusterForm(ServiceForm):
     shadow_policy = forms.ChoiceField(
         choices=[("", "none"), *_POLICIES], required=False, widget=UnfoldAdminSelectWidget
     )
+    energy_period = forms.ChoiceField(
+        choices=[("", "none"), *Cluster.EnergyPeriod.choices],
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text="Begins at midnight in the time zone of the tariff, or UTC.",
+    )
 
 
 @admin.register(Cluster)
@@ -44,6 +50,8 @@ class ClusterAdmin(ServiceAdmin):
         "brake_since_at",
         "pue",
         "power_budget_w",
+        "energy_budget_wh",
+        "energy_period",
         "tariff",
         "carbon_series",
     )
@@ -57,7 +65,8 @@ class ClusterAdmin(ServiceAdmin):
             "Policy",
             {"fields": ("policy", "policy_parameters", "shadow_policy", "shadow_parameters")},
         ),
-        ("Energy", {"fields": ("tariff", "carbon_series", "pue", "power_budget_w")}),
+        ("Energy", {"fields": ("tariff", "carbon_series", "pue")}),
+        ("Budgets", {"fields": ("power_budget_w", "energy_budget_wh", "energy_period")}),
     )
     actions_detail = ("switch_policy",)
     actions_row = ("switch_policy",)

@@ -34,6 +34,8 @@ class PowerStateAdmin(ReadingAdmin):
         "measured_at",
         "unread_gpus",
         "correction_w",
+        "energy_drawn_j",
+        "energy_counted_at",
     )
     list_filter = ("cluster",)
     list_select_related = ("cluster", "partition")

@@ -28,6 +28,8 @@ CLUSTERS = _crud(
         "round_interval_s": 30,
         "pue": "1.20",
         "power_budget_w": 250_000,
+        "energy_budget_wh": 4_000_000,
+        "energy_period": "day",
         "currency": "EUR",
         "tariff": "de-2026",
         "carbon_series": "de-lu",

@@ -28,5 +28,14 @@ _POWER: dict[str, Any] = {
             "ended_at": "2026-02-01T17:04:10Z",
         }
     ],
+    "energy": {
+        "period": "day",
+        "from_at": "2026-01-31T23:00:00Z",
+        "until_at": "2026-02-01T23:00:00Z",
+        "budget_wh": 1_000_000,
+        "drawn_wh": 716_400.0,
+        "left_wh": 283_600.0,
+        "counted_at": "2026-02-01T17:07:00Z",
+    },
 }
 CLUSTER_POWER = {"get": Example(response=_POWER)}

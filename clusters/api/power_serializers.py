@@ -1,5 +1,6 @@
 """Shapes of measured power."""
 
+from clusters.models import Cluster
 from rest import fields
 from rest.serializers import StrictSerializer
 
@@ -28,7 +29,20 @@ class PowerBreachOut(StrictSerializer):
     ended_at = fields.Instant(allow_null=True, help_text="Null: it goes on.")
 
 
+class EnergyLeftOut(StrictSerializer):
+    period = fields.Choice(Cluster.EnergyPeriod.choices)
+    from_at = fields.Instant()
+    until_at = fields.Instant()
+    budget_wh = fields.Integer()
+    drawn_wh = fields.Number(help_text="So far in this period, PUE included.")
+    left_wh = fields.Number(help_text="Negative: more was drawn than was allowed.")
+    counted_at = fields.Instant(
+        help_text="Since then it is estimated from the last measured minute."
+    )
+
+
 class ClusterPowerOut(StrictSerializer):
     cluster = fields.Text()
     states = PowerStateOut(many=True)
     breaches = PowerBreachOut(many=True)
+    energy = EnergyLeftOut(allow_null=True, help_text="Null: there is no energy budget.")

@@ -1,10 +1,12 @@
 """What a cluster draws against its budgets, and when it drew more."""
 
 from django.http import HttpResponse
+from django.utils import timezone
 from rest_framework.request import Request
 
 from clusters.api import power_examples as examples
 from clusters.api import power_serializers as serializers
+from clusters.energy_budget import energy_left
 from clusters.models import Cluster, PowerBreach, PowerState
 from rest.problems import NotFound
 from rest.serializers import represented
@@ -16,6 +18,7 @@ NEWEST = 100
 class ClusterPowerView(JSONView):
     """The last measured minute of the cluster and its budgeted partitions, and the last breaches.
 
+    With an energy budget also what is left of it in this day or month.
     `correction_w` is by how much less rounds plan with, since their model was found too low.
     """
 
@@ -25,7 +28,7 @@ class ClusterPowerView(JSONView):
     examples = examples.CLUSTER_POWER
 
     def get(self, request: Request, cluster_id: str) -> HttpResponse:
-        cluster = Cluster.objects.filter(pk=int(cluster_id)).first()
+        cluster = Cluster.objects.select_related("tariff").filter(pk=int(cluster_id)).first()
         if cluster is None:
             raise NotFound
         states = PowerState.objects.filter(cluster=cluster).select_related("partition")
@@ -34,5 +37,6 @@ class ClusterPowerView(JSONView):
             "cluster": cluster.name,
             "states": list(states.order_by("pk")),
             "breaches": list(breaches.order_by("-pk")[:NEWEST]),
+            "energy": energy_left(cluster, now=timezone.now()),
         }
         return respond(Answer(represented(serializers.ClusterPowerOut, found)))

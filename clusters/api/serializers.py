@@ -13,12 +13,14 @@ from clusters.api.fields import (
     Reason,
     Watts,
 )
-from clusters.models import Node
+from clusters.models import Cluster, Node
 from rest import fields
 from rest.serializers import StrictSerializer
 
 MAX_GPUS = 64
 MAX_MEMORY_MIB = 2**26
+# A petawatt-hour, which floats count exactly.
+MAX_ENERGY_WH = 10**15
 
 
 class ClusterOut(StrictSerializer):
@@ -31,6 +33,10 @@ class ClusterOut(StrictSerializer):
     round_interval_s = fields.Integer()
     pue = Pue()
     power_budget_w = fields.Integer(allow_null=True)
+    energy_budget_wh = fields.Integer(
+        allow_null=True, help_text="May be drawn in every energy_period, PUE included."
+    )
+    energy_period = fields.Choice(Cluster.EnergyPeriod.choices, allow_null=True)
     currency = fields.Text()
     tariff = fields.Text(source="tariff.name", allow_null=True)
     carbon_series = fields.Text(source="carbon_series.name", allow_null=True)
@@ -52,6 +58,15 @@ class ClusterPatch(StrictSerializer):
     pue = Pue(required=False)
     power_budget_w = fields.Integer(
         min_value=1, max_value=INT32_MAX, required=False, allow_null=True
+    )
+    energy_budget_wh = fields.Integer(
+        min_value=1, max_value=MAX_ENERGY_WH, required=False, allow_null=True
+    )
+    energy_period = fields.Choice(
+        Cluster.EnergyPeriod.choices,
+        required=False,
+        allow_null=True,
+        help_text="Begins at midnight in the time zone of the tariff, or UTC.",
     )
     currency = Currency(required=False)
     tariff = Name(required=False, allow_null=True)

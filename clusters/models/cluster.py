@@ -12,6 +12,10 @@ HOST = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
 
 
 class Cluster(models.Model):
+    class EnergyPeriod(models.TextChoices):
+        DAY = "day"
+        MONTH = "month"
+
     name = models.TextField(unique=True)
     policy = models.TextField(default="fifo-backfill")
     policy_parameters = models.JSONField(default=dict)
@@ -21,6 +25,9 @@ class Cluster(models.Model):
     next_round_at = models.DateTimeField(db_default=Now())
     pue = models.DecimalField(max_digits=4, decimal_places=2, default=Decimal(1))
     power_budget_w = models.IntegerField(null=True)
+    # What may be drawn in every day or month, PUE included; these begin at the tariff's midnight.
+    energy_budget_wh = models.BigIntegerField(null=True)
+    energy_period = models.TextField(choices=EnergyPeriod, null=True)
     currency = models.TextField(default="EUR")
     tariff = models.ForeignKey("clusters.Tariff", models.PROTECT, null=True)
     carbon_series = models.ForeignKey("clusters.CarbonSeries", models.PROTECT, null=True)
@@ -40,6 +47,19 @@ class Cluster(models.Model):
             models.CheckConstraint(
                 condition=Q(power_budget_w__isnull=True) | Q(power_budget_w__gt=0),
                 name="cluster_power_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(energy_budget_wh__isnull=True) | Q(energy_budget_wh__gt=0),
+                name="cluster_energy_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(energy_budget_wh__isnull=True, energy_period__isnull=True)
+                | Q(
+                    energy_budget_wh__isnull=False,
+                    energy_period__isnull=False,
+                    energy_period__in=("day", "month"),
+                ),
+                name="cluster_energy_period",
             ),
             models.CheckConstraint(
                 condition=Q(currency__regex=r"^[A-Z]{3}$"), name="cluster_currency"

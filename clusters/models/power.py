@@ -78,6 +78,11 @@ class PowerState(models.Model):
     unread_gpus = models.IntegerField(default=0)
     correction_w = models.FloatField(default=0)
     corrected_at = models.DateTimeField(null=True)
+    # Of the whole cluster, if it has an energy budget: what was drawn from the beginning of its
+    # period until `energy_counted_at`, PUE included.
+    energy_from_at = models.DateTimeField(null=True)
+    energy_counted_at = models.DateTimeField(null=True)
+    energy_drawn_j = models.FloatField(default=0)
 
     class Meta:
         constraints = (
@@ -87,6 +92,16 @@ class PowerState(models.Model):
             models.CheckConstraint(
                 condition=Q(correction_w__gte=0), name="power_correction_lowers"
             ),
+            models.CheckConstraint(
+                condition=Q(energy_from_at__isnull=True, energy_counted_at__isnull=True)
+                | Q(
+                    energy_from_at__isnull=False,
+                    energy_counted_at__isnull=False,
+                    energy_counted_at__gte=F("energy_from_at"),
+                ),
+                name="power_energy_counted",
+            ),
+            models.CheckConstraint(condition=Q(energy_drawn_j__gte=0), name="power_energy_drawn"),
         )
 
     def __str__(self) -> str:

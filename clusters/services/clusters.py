@@ -14,6 +14,7 @@ from tenancy import audit
 from tenancy.callers import Caller
 
 POLICY_FIELDS = ("policy", "policy_parameters", "shadow_policy", "shadow_parameters")
+BUDGET_FIELDS = ("power_budget_w", "energy_budget_wh", "energy_period")
 _REFERENCES = {"tariff": tariff_named, "carbon_series": carbon_series_named}
 
 
@@ -33,7 +34,7 @@ def cluster_update(
 ) -> Cluster:
     changes = with_fresh_parameters(changes)
     columns = {**resolved(changes, _REFERENCES), "updated_at": now}
-    if "power_budget_w" in changes:
+    if not changes.keys().isdisjoint(BUDGET_FIELDS):
         columns["next_round_at"] = now
     if not changes.keys().isdisjoint((*POLICY_FIELDS, "round_interval_s")):
         check_policies({f: changes.get(f, getattr(cluster, f)) for f in POLICY_FIELDS})

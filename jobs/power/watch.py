@@ -16,6 +16,7 @@ from django.db.models.functions import Greatest
 
 from clusters.budgets import LEAD, Budgets, budgets_between, budgets_throughout
 from clusters.models import Cluster, Partition, PowerBreach, PowerBudget, PowerState
+from jobs.power.energy import energy_count
 from jobs.scheduling.nudge import nudge
 from jobs.telemetry.power import Measured, measure
 
@@ -44,8 +45,9 @@ class Minute:
 
 def power_watch(*, now: datetime) -> None:
     budgeted = Q(power_budget_w__isnull=False) | Q(pk__in=_with_windows(now))
-    budgeted |= Q(powerstate__isnull=False)
-    for cluster in Cluster.objects.filter(budgeted).distinct().order_by("pk"):
+    budgeted |= Q(energy_budget_wh__isnull=False) | Q(powerstate__isnull=False)
+    clusters = Cluster.objects.select_related("tariff").filter(budgeted)
+    for cluster in clusters.distinct().order_by("pk"):
         _look(cluster, now)
 
 
@@ -73,6 +75,7 @@ def _look(cluster: Cluster, now: datetime) -> None:
             news = _replan(state, in_force.of(partition), planned.of(partition))
             if minute.measured:
                 news |= _judge(state, minute, now)
+                news |= partition is None and energy_count(state, cluster, now=now)
             state.save()
             if news:
                 hurry(cluster.pk, now)

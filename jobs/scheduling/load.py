@@ -1,6 +1,7 @@
 """Rows of one cluster become a Snapshot, in a fixed number of queries and one consistent view."""
 
 from datetime import datetime
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from django.db import connection, transaction
 
 from clusters.budgets import planned_budgets
 from clusters.energy import price_curves
+from clusters.energy_budget import energy_left
 from clusters.models import Cluster, GpuType, Partition
 from jobs.scheduling import queries
 from jobs.scheduling.columns import read
@@ -60,12 +62,14 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     profiles = profile_table(
         np.unique(jobs["profile"]), gpu_types, asked_gpus[np.tile(jobs["profile"] > 0, 3)]
     )
-    budgets = planned_budgets(cluster, now=now)
+    budgets, energy = planned_budgets(cluster, now=now), energy_left(cluster, now=now)
     return Snapshot(
         now_s=now.timestamp(),
         seed=seed,
         pue=float(cluster.pue),
         power_budget_w=budgets.cluster_w,
+        energy_left_j=inf if energy is None else energy.left_j,
+        energy_until_s=inf if energy is None else energy.until_at.timestamp(),
         jobs=_job_table(
             jobs,
             profiles,

@@ -135,6 +135,8 @@ CLUSTER = {
     "carbon_series": "",
     "pue": "1.3",
     "power_budget_w": "",
+    "energy_budget_wh": "2000000",
+    "energy_period": "day",
 }
 
 
@@ -142,6 +144,7 @@ def test_a_cluster_is_made_and_changed_through_its_service(staff: Client) -> Non
     assert staff.post(f"{URL}cluster/add/", CLUSTER).status_code == 302
     cluster = Cluster.objects.get()
     assert (cluster.policy_parameters, cluster.shadow_policy) == ({"ageing_s": 60}, None)
+    assert (cluster.energy_budget_wh, cluster.energy_period) == (2_000_000, "day")
     action, changes, user_id = latest_audit()
     assert (action, changes["name"]) == ("cluster.create", "munich")
     assert user_id == User.objects.get().pk
@@ -161,6 +164,7 @@ def test_a_cluster_is_made_and_changed_through_its_service(staff: Client) -> Non
         ({"name": "Not A Slug"}, "name", "Lower-case"),
         ({"name": "berlin"}, "name", "Another row"),
         ({"pue": "0.5"}, "pue", "between 1 and 10"),
+        ({"energy_period": ""}, "energy_period", "or neither"),
         ({"shadow_parameters": '{"strict": true}'}, "shadow_parameters", "shadow policy"),
     ],
 )
