@@ -20,7 +20,8 @@ from rest.views import Answer, JSONView, respond
 class CostsView(JSONView):
     """What the policy expected ended jobs to cost, energy and tardiness, and what they did cost.
 
-    Only jobs that were placed by a policy that reckons in money are told of.
+    Only jobs that were placed by a policy that reckons in money are told of. Of a job that was
+    moved, resized or started again, each prediction counts for the time until the next.
     """
 
     resource = "costs"

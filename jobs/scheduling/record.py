@@ -123,12 +123,10 @@ def changed_waits(plan: Plan, before: Plan | None) -> list[Wait]:
 
 def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row]:
     stale = set(applied.stale)
-    expected = {one.job: one for one in plan.expected}
+    expected = {one.job: {"expected": one} for one in plan.expected}
     for start in plan.starts:
-        facts: dict[str, Any] = {"pieces": start.pieces}
-        if start.job in expected:
-            facts["expected"] = expected[start.job]
-        yield _acted(start.job, "start", stale, facts)
+        there: dict[str, Any] = {"pieces": start.pieces}
+        yield _acted(start.job, "start", stale, there | expected.get(start.job, {}))
     for preempt in plan.preempts:
         facts = {"for_job": preempt.for_job, "lost_gpu_s": preempt.lost_gpu_s}
         yield _acted(preempt.job, "preempt", stale, facts)
@@ -137,7 +135,7 @@ def _decisions(plan: Plan, applied: Applied, waits: list[Wait]) -> Iterator[_Row
     for verb, changes in (("move", plan.moves), ("resize", plan.resizes)):
         for change in changes:
             there = {"pieces": change.pieces, "clock_mhz": change.clock_mhz}
-            yield _acted(change.job, verb, stale, there)
+            yield _acted(change.job, verb, stale, there | expected.get(change.job, {}))
     for clock in plan.clocks:
         yield _acted(clock.job, "set_clock", stale, {"clock_mhz": clock.clock_mhz})
     for wait in waits:

@@ -16,6 +16,7 @@ from policies.andreas.parameters import (
 from policies.andreas.prices import PriceLine, price_line
 from policies.andreas.search import Schedule, greedy, grown, search
 from policies.andreas.target import Held, Place, Target, held_pieces, target_of
+from policies.classic.victims import lost_s
 from policies.columns import F64, I64, Bool
 from policies.ledger import Ledger
 from policies.placement import pack
@@ -185,7 +186,9 @@ class _Writer:
             fill_up(self.ledger, formulated, queue, entries)
         acts = acts_of(snapshot, entries, chosen.held)
         expected = tuple(
-            self._expected(row, target[row]) for row in entries.placed if row in target
+            self._expected(row, target[row], chosen.held.get(row))
+            for row in entries.placed
+            if row in target
         )
 
         def say_why() -> Explained:
@@ -203,12 +206,22 @@ class _Writer:
             expected=expected,
         )
 
-    def _expected(self, row: int, place: Place) -> Expected:
+    def _expected(self, row: int, place: Place, held: Held | None) -> Expected:
+        """Of all that is left of the job, from now on; also what it loses by being changed."""
         jobs = self.snapshot.jobs
-        late_s = max(self.snapshot.now_s + place.seconds - float(jobs.deadline_s[row]), 0.0)
+        run_s = place.seconds + self._moving_s(row, place, held)
+        late_s = max(self.snapshot.now_s + run_s - float(jobs.deadline_s[row]), 0.0)
         weight = float(weights(self.snapshot, self.parameters)[row])
-        energy = place.watts * float(self.line.cost(0.0, np.array(place.seconds)))
-        return Expected(int(jobs.id[row]), place.seconds, energy, weight * late_s, weight)
+        energy = place.watts * float(self.line.cost(0.0, np.array(run_s)))
+        return Expected(int(jobs.id[row]), run_s, energy, weight * late_s, weight)
+
+    def _moving_s(self, row: int, place: Place, held: Held | None) -> float:
+        """What moving loses: a configuration knows of it only if type or count change."""
+        if held is None or held.node == place.node or held.mask.bit_count() != place.gpus:
+            return 0.0
+        kind = self.snapshot.nodes.gpu_type
+        alike = kind[held.node] == kind[place.node]
+        return float(lost_s(self.snapshot)[row]) if alike else 0.0
 
     def _left(self, queue: I64, entries: Entries, later_s: F64) -> Left:
         jobs = self.snapshot.jobs

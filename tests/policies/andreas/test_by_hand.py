@@ -264,6 +264,50 @@ def test_a_running_job_loses_its_restart_by_another_configuration_only() -> None
     assert at[TURING, 1] == pytest.approx(110.7112 * 120 + 100)
 
 
+def _changed(nodes: list[int], *jobs: dict[str, Any], **fields: Any) -> Plan:
+    """Live, where stopping takes time, and without growing into idle GPUs."""
+    parameters = AndreasParameters(**{**ANDREAS, "post_process": False, **fields})
+    return Andreas(parameters).plan(paper_snapshot(nodes, jobs, hands_over=False))
+
+
+def _cost(watts: float, seconds: float) -> float:
+    return euro_per_hour(watts) * seconds / 3600
+
+
+def test_a_resized_job_is_expected_to_pay_for_its_restart() -> None:
+    """LSTM, 120 epochs, due in 3700 s: too late on one GPU, 66.144 s late on two."""
+    job = {"epochs": 120, "on": (0, 1), "restart_s": 100.0, "due_s": 3700, "weight": 1.0}
+    plan = _changed([TESLA], job)
+    assert where(plan) == {1: (1, 2)}
+    assert len(plan.resizes) == 1
+    (expected,) = plan.expected
+    assert expected.run_s == pytest.approx(30.5512 * 120 + 100)
+    assert expected.energy_cost == pytest.approx(_cost(TESLA_W[2], 3766.144))
+    assert expected.tardiness_cost == pytest.approx(66.144)
+
+
+def test_a_moved_job_is_expected_to_pay_for_its_restart() -> None:
+    """ConvNet, 160 epochs, due in 5000 s: 6601 s on TURING, 3286 s on TESLA."""
+    job = {"app": CONV_NET, "epochs": 160, "on": (0, 1), "due_s": 5000, "weight": 1.0}
+    plan = _changed([TURING, TESLA], {**job, "restart_s": 100.0})
+    assert where(plan) == {1: (2, 1)}
+    assert len(plan.moves) == 1
+    (expected,) = plan.expected
+    assert expected.run_s == pytest.approx(20.5382 * 160 + 100)
+    assert expected.energy_cost == pytest.approx(_cost(TESLA_W[1], 3386.112))
+
+
+def test_so_is_one_that_only_moves_to_share_a_node() -> None:
+    """Two ConvNet of one GPU each on nodes of their own: together they draw 700 W, not 1060 W."""
+    job = {"app": CONV_NET, "epochs": 160, "restart_s": 100.0}
+    plan = _changed([TESLA, TESLA], {**job, "on": (0, 1)}, {**job, "on": (1, 1)})
+    (moved,) = plan.moves
+    (expected,) = plan.expected
+    assert expected.job == moved.job
+    assert expected.run_s == pytest.approx(20.5382 * 160 + 100)
+    assert expected.energy_cost == pytest.approx(_cost(TESLA_W[2] / 2, 3386.112))
+
+
 def test_room_holds_the_watts_of_a_schedule() -> None:
     """Seven LSTM of no due date: fastest first, so two per TESLA GPU pair, then TURING."""
     snapshot = paper_snapshot([TESLA, TURING], [{"epochs": 120, "due_s": 1}] * 7)
