@@ -1,21 +1,15 @@
 """The database's side of the agreement: the demo's cluster, its jobs, and what became of them."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from django.db.models import F, Sum
 from django.utils import timezone
 
 from benchmarks.agreement import Done
-from clusters.models import Cluster, Node
-from jobs import demo
+from clusters.models import Cluster
 from jobs.models import Allocation, Attempt, Job, Meter
 from jobs.scheduling.load import load_snapshot
-from jobs.scheduling.round import run_round
-from jobs.telemetry.digest import samples_digest
 from policies.power import host_watts_per_gpu
 from policies.registry import build
 from policies.snapshot import Snapshot
@@ -23,17 +17,6 @@ from simulator.engine import Pace
 from simulator.live import Guess, engine_from
 from tenancy.models import Tenant
 from whatif.history import Latency, latency_of
-
-
-def seed(path: Path, address: str) -> list[dict[str, Any]]:
-    """The demo, and the agents it wants."""
-    demo.seed(path, url=address, now=timezone.now())
-    agents: list[dict[str, Any]] = json.loads(path.read_text())["agents"]
-    return agents
-
-
-def all_ready() -> bool:
-    return Node.objects.filter(state=Node.State.READY).count() == len(demo.NODES)
 
 
 def submit(workload: Sequence[tuple[int, int]]) -> Snapshot:
@@ -54,13 +37,6 @@ def submit(workload: Sequence[tuple[int, int]]) -> Snapshot:
         for number, (gpus, run_s) in enumerate(workload)
     )
     return load_snapshot(cluster, now=now, seed=0)
-
-
-def step() -> bool:
-    """A round, as beat and nudges would hold it; whether all is over."""
-    run_round(Cluster.objects.get().pk, now=timezone.now())
-    samples_digest()
-    return not Job.objects.exclude(state__in=("succeeded", "failed", "cancelled")).exists()
 
 
 def lived() -> dict[int, Done]:

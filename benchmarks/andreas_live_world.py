@@ -1,23 +1,20 @@
 """The database's side of the live costs: a tariff that changes soon, elastic jobs, and the bill."""
 
 import itertools
-import json
 from datetime import datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 from django.utils import timezone
 
-from clusters.models import Cluster, Node, Tariff
+from clusters.models import Cluster, Tariff
 from clusters.services.tariffs import tariff_create
 from jobs import demo
 from jobs.ledger.costs import Costs, cluster_costs
 from jobs.ledger.settle import settle
-from jobs.models import Attempt, Job, Profile, Round
-from jobs.scheduling.round import run_round
+from jobs.models import Attempt, Job, Profile
 from jobs.services.profiles import profile_create
 from jobs.specs import ProfileSpec
 from jobs.telemetry.digest import samples_digest
@@ -34,10 +31,9 @@ NIGHT_IN_MIN = 2
 PARAMETERS = {"changes_running": False}
 
 
-def seed(path: Path, address: str) -> list[dict[str, Any]]:
-    """The demo's nodes under the policy and a tariff of which the jobs see both prices."""
+def prepare() -> None:
+    """The demo's cluster under the policy and a tariff of which the jobs see both prices."""
     now = timezone.now()
-    demo.seed(path, url=address, now=now)
     tariff_create(
         caller=SYSTEM,
         values={
@@ -51,8 +47,6 @@ def seed(path: Path, address: str) -> list[dict[str, Any]]:
     cluster = Cluster.objects.get()
     cluster.tariff = Tariff.objects.get(name="soon-night")
     cluster.save(update_fields=["tariff"])
-    agents: list[dict[str, Any]] = json.loads(path.read_text())["agents"]
-    return agents
 
 
 def _periods(now: datetime) -> list[dict[str, Any]]:
@@ -68,10 +62,6 @@ def _periods(now: datetime) -> list[dict[str, Any]]:
         }
         for start, end in itertools.pairwise(cuts)
     ]
-
-
-def all_ready() -> bool:
-    return Node.objects.filter(state=Node.State.READY).count() == len(demo.NODES)
 
 
 def submit() -> None:
@@ -121,15 +111,6 @@ def _script(steps: int) -> str:
         for gpus, speed in SPEED[devices.split("x")[0].upper()].items()
     )
     return f'case "$FAIRWATT_NODE-$FAIRWATT_GPUS" in {cases}*) exit 9;; esac'
-
-
-def step() -> bool:
-    """A round, as beat and nudges would hold it; whether all is over."""
-    entry = run_round(Cluster.objects.get().pk, now=timezone.now())
-    if entry is not None and entry.status == Round.Status.FAILED:
-        raise RuntimeError(f"the round failed: {entry.error}")
-    samples_digest()
-    return not Job.objects.exclude(state__in=("succeeded", "failed", "cancelled")).exists()
 
 
 def costs() -> Costs:

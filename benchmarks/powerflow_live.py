@@ -7,24 +7,21 @@ operator's, and raised again. `--seconds` shortens it for development.
 import argparse
 import json
 import logging
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 from typing import Any, NamedTuple
 
 import httpx
 
-from benchmarks.agreement import service
+from benchmarks.emulated import agents, service
 from benchmarks.figures import figure
 from benchmarks.service import database
-from scheduler_service.embedded.program import Program, running
+from benchmarks.waiting import until
 
 logging.getLogger("httpx").setLevel(logging.WARNING)
-ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 600
 WATTS, LOWERED = 10_000, 0.7
 BAR_PCT = 2.0
@@ -79,14 +76,14 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--seconds", type=int, default=SECONDS)
     seconds = parser.parse_args(list(arguments)).seconds
     with database() as url, service(url) as (address, directory):
-        from benchmarks import powerflow_live_world as world  # noqa: PLC0415  # needs Django set up
+        # They need Django set up.
+        from benchmarks import emulated_world  # noqa: PLC0415
+        from benchmarks import powerflow_live_world as world  # noqa: PLC0415
 
-        agents = world.seed(directory / "demo.json", address, watts=WATTS)
-        with ExitStack() as stack:
-            for agent in agents:
-                program = _agent(agent, address, directory)
-                stack.enter_context(running(program, directory / "agent.log"))
-            _until(world.all_ready, READY_S, "nodes are ready")
+        nodes = emulated_world.seed(directory / "demo.json", address, _devices(directory))
+        world.prepare(watts=WATTS)
+        with agents(nodes, address, directory):
+            until(emulated_world.all_ready, "nodes are ready", longest_s=READY_S)
             world.profile()
             begun_at = world.now()
             token = json.loads((directory / "demo.json").read_text())["operator_token"]
@@ -94,7 +91,7 @@ def main(arguments: Sequence[str] = ()) -> None:
             world.stop_jobs()
             sleep(SETTLE_S)
             # What an agent leaves behind would outlive it.
-            _until(world.all_stopped, READY_S, "jobs have stopped")
+            until(world.all_stopped, "jobs have stopped", longest_s=READY_S)
             world.step()
             bins = world.bins(begun_at, seconds=seconds, bin_s=BIN_S)
             report(f"4x8/{seconds}s", bins, world.counted(), answered, world.proven())
@@ -168,30 +165,11 @@ def report(
             sys.stderr.write(f"# {line}, {each.over_pct:+.1f} %\n")
 
 
-def _agent(agent: dict[str, Any], address: str, directory: Path) -> Program:
-    kind = KINDS[agent["devices"]]
-    devices = directory / f"{agent['devices']}.toml"
-    devices.write_text(NODE.format(**kind))
-    return Program(
-        name=agent["name"],
-        argv=(
-            *(sys.executable, "-m", "agent", "--server", address),
-            *("--name", agent["name"], "--address", "127.0.0.1"),
-            *("--state-dir", str(directory / agent["name"])),
-            *("--checkpoint-dir", str(directory / "checkpoints")),
-            *("--devices", f"emulated:{devices}"),
-        ),
-        cwd=ROOT,
-        env={**os.environ, "FAIRWATT_JOIN_TOKEN": agent["join_token"]},
-    )
-
-
-def _until(holds: Any, longest_s: float, what: str) -> None:
-    ends_s = monotonic() + longest_s
-    while not holds():
-        if monotonic() > ends_s:
-            raise TimeoutError(f"waited {longest_s:.0f} s until {what}")
-        sleep(0.5)
+def _devices(directory: Path) -> Path:
+    """A file for each kind of node."""
+    for name, kind in KINDS.items():
+        (directory / f"{name}.toml").write_text(NODE.format(**kind))
+    return directory
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The database's side of the live power budget: cluster, mix, rounds, and what was measured."""
 
-import json
 import random
 import sys
 from dataclasses import asdict
@@ -15,8 +14,7 @@ from agent.devices.model import GpuModel
 from benchmarks.elastic_job import SCALING
 from benchmarks.powerflow_live import KINDS, Bin
 from clusters.budgets import budgets_throughout
-from clusters.models import Cluster, Node, PowerBreach, PowerBudget
-from jobs import demo
+from clusters.models import Cluster, PowerBreach, PowerBudget
 from jobs.agents.loss import watch_nodes
 from jobs.lifecycle import TERMINAL
 from jobs.models import Job, Profile, Round
@@ -48,16 +46,13 @@ class Arrival(NamedTuple):
     steps: int
 
 
-def seed(path: Path, address: str, *, watts: int) -> list[dict[str, Any]]:
-    demo.seed(path, url=address, now=timezone.now())
+def prepare(*, watts: int) -> None:
     Cluster.objects.update(
         policy="powerflow",
         policy_parameters={},
         power_budget_w=watts,
         updated_at=timezone.now() - timedelta(minutes=2),
     )
-    agents: list[dict[str, Any]] = json.loads(path.read_text())["agents"]
-    return agents
 
 
 def profile() -> None:
@@ -123,10 +118,6 @@ def now() -> datetime:
 
 def cluster_id() -> int:
     return int(Cluster.objects.get().pk)
-
-
-def all_ready() -> bool:
-    return Node.objects.filter(state=Node.State.READY).count() == len(demo.NODES)
 
 
 def step() -> None:

@@ -6,7 +6,7 @@ attempts that only do their work. Its formula says what every configuration woul
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from agent.devices.catalogue import load
 from benchmarks.agents import service
 from benchmarks.figures import figure
 from benchmarks.service import database
+from benchmarks.waiting import ready_nodes, until
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "train_emulated.py"
@@ -61,14 +62,19 @@ def measure(http: httpx.Client) -> None:
 def profiled(http: httpx.Client, profile: str) -> dict[str, Any]:
     argv = [sys.executable, str(EXAMPLE)]
     body = {"cluster": "bench", "argv": argv, "cpus": CPUS_PER_GPU, "memory_mib": 1024}
-    wait(lambda: ready(http) == NODES)
+    until(lambda: ready_nodes(http) == NODES, "nodes are ready")
     http.post(f"{profile}runs/", json=body).raise_for_status()
 
     def newest() -> dict[str, Any]:
         found: dict[str, Any] = http.get(f"{profile}runs/").raise_for_status().json()["items"][0]
         return found
 
-    wait(lambda: newest()["ended_at"] is not None)
+    until(
+        lambda: newest()["ended_at"] is not None,
+        "the run has ended",
+        longest_s=PATIENCE_S,
+        pause_s=1.0,
+    )
     run = newest()
     if run["state"] != "succeeded":
         raise RuntimeError(f"the profiling run failed: {run}")
@@ -91,7 +97,12 @@ def attempted(http: httpx.Client, profile: str) -> None:
         for gpus, cpus, steps in ATTEMPTS
     ]
     ids = [http.post("/api/v1/jobs/", json=job).raise_for_status().json()["id"] for job in jobs]
-    wait(lambda: all(state_of(http, job_id) == "succeeded" for job_id in ids))
+    until(
+        lambda: all(state_of(http, job_id) == "succeeded" for job_id in ids),
+        "jobs have succeeded",
+        longest_s=PATIENCE_S,
+        pause_s=1.0,
+    )
 
     def learned() -> bool:
         points = http.get(f"{profile}points/?source=learned").raise_for_status().json()["items"]
@@ -99,7 +110,7 @@ def attempted(http: httpx.Client, profile: str) -> None:
         final = [point for point in points if point["measured_at"] <= fit["made_at"]]
         return len({point["attempt_id"] for point in final}) == len(ids)
 
-    wait(learned)
+    until(learned, "they are learned from", longest_s=PATIENCE_S, pause_s=1.0)
     # Points are written while an attempt runs and once more after its end.
     time.sleep(25)
 
@@ -156,19 +167,6 @@ def minutes(run: dict[str, Any]) -> float:
 
 def state_of(http: httpx.Client, job_id: int) -> str:
     return str(http.get(f"/api/v1/jobs/{job_id}/").raise_for_status().json()["state"])
-
-
-def ready(http: httpx.Client) -> int:
-    nodes = http.get("/api/v1/nodes/?limit=100").raise_for_status().json()["items"]
-    return sum(node["state"] == "ready" for node in nodes)
-
-
-def wait(done: Callable[[], bool], pause_s: float = 1.0) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not done():
-        if time.monotonic() > deadline_s:
-            raise TimeoutError("the service does not come to an end with it")
-        time.sleep(pause_s)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
+from benchmarks.waiting import ready_nodes, until
 from scheduler_service.embedded.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 logging.getLogger("httpx").setLevel(logging.WARNING)
 SUBMITS = 50
-PATIENCE_S = 120.0
 # The job notes the time itself, first of all: what is measured is its process, not our knowledge.
 NOTE = "import sys, time; open(sys.argv[1], 'w').write(repr(time.time()))"
 
@@ -45,11 +44,12 @@ def measure() -> list[float]:
 def _starts(home: Path) -> list[float]:
     notes = home / "notes"
     notes.mkdir(mode=0o777)
-    _wait(lambda: "Fairwatt is ready" in (home / "log").read_text(errors="replace"))
+    log = home / "log"
+    until(lambda: "Fairwatt is ready" in log.read_text(errors="replace"), "the demo is up")
     known = json.loads((home / "var" / "demo.json").read_text())
     bearer = {"Authorization": f"Bearer {known['operator_token']}"}
     with httpx.Client(base_url=known["url"], headers=bearer, timeout=30) as http:
-        _wait(lambda: _ready(http) == 4)
+        until(lambda: ready_nodes(http) == 4, "its nodes are ready")
         return [_one(http, notes / str(number)) for number in range(SUBMITS)]
 
 
@@ -58,18 +58,5 @@ def _one(http: httpx.Client, note: Path) -> float:
             "argv": [sys.executable, "-S", "-c", NOTE, str(note)]}  # fmt: skip
     begun_s = time.time()
     http.post("/api/v1/jobs/", json=body).raise_for_status()
-    _wait(lambda: note.exists() and note.read_text() != "", 0.02)
+    until(lambda: note.exists() and note.read_text() != "", "the job runs", pause_s=0.02)
     return float(note.read_text()) - begun_s
-
-
-def _ready(http: httpx.Client) -> int:
-    nodes = http.get("/api/v1/nodes/?limit=100").raise_for_status().json()["items"]
-    return sum(node["state"] == "ready" for node in nodes)
-
-
-def _wait(done: Callable[[], bool], pause_s: float = 0.5) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not done():
-        if time.monotonic() > deadline_s:
-            raise TimeoutError("the demo cluster does not answer")
-        time.sleep(pause_s)

@@ -5,22 +5,19 @@ proportional shares, then Synergy tunes them; nothing restarts in between.
 """
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from benchmarks.agreement import service
+from benchmarks.emulated import ROOT, Emulated, agents, service
 from benchmarks.figures import figure
 from benchmarks.service import database
-from scheduler_service.embedded.program import Program, running
+from benchmarks.waiting import until
 
-ROOT = Path(__file__).resolve().parent.parent
 CASE = "1x2/2"
 BAR_PCT = 10.0
-LONGEST_S = 120.0
 WATCHED_S = 15.0
 CPUS = 8
 NODE = f"""
@@ -61,8 +58,7 @@ def main() -> None:
     with database() as url, service(url) as (address, directory):
         from benchmarks import synergy_live_world as world  # noqa: PLC0415  # needs Django set up
 
-        token = world.seed()
-        with running(_agent(address, directory, token), directory / "agent.log"):
+        with agents([_node(directory, world.seed())], address, directory):
             until(world.ready, "the node is ready")
             world.submit({name: [sys.executable, *_at_home(argv)] for name, argv in JOBS.items()})
             world.hold_round("proportional")
@@ -123,27 +119,10 @@ def _at_home(argv: tuple[str, ...]) -> tuple[str, ...]:
     return (str(ROOT / "examples" / argv[0]), *argv[1:])
 
 
-def _agent(address: str, directory: Path, join_token: str) -> Program:
+def _node(directory: Path, join_token: str) -> Emulated:
     devices = directory / "node.toml"
     devices.write_text(NODE)
-    return Program(
-        name="agent",
-        argv=(
-            *(sys.executable, "-m", "agent", "--server", address, "--name", "node-1"),
-            *("--address", "127.0.0.1", "--state-dir", str(directory / "node-1")),
-            *("--devices", f"emulated:{devices}"),
-        ),
-        cwd=ROOT,
-        env={**os.environ, "FAIRWATT_JOIN_TOKEN": join_token},
-    )
-
-
-def until(holds: Any, what: str) -> None:
-    ends_s = monotonic() + LONGEST_S
-    while not holds():
-        if monotonic() > ends_s:
-            raise TimeoutError(f"waited {LONGEST_S:.0f} s until {what}")
-        sleep(0.1)
+    return Emulated("node-1", join_token, devices)
 
 
 if __name__ == "__main__":
