@@ -150,7 +150,11 @@ class TenantTable(Table):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileTable(Table):
-    """Throughput and watts over (profile, GPU type, GPU count, clock); nan is not measured."""
+    """Throughput and watts over (profile, GPU type, GPU count, clock); nan is not measured.
+
+    Where `mem_told` is false, `relative_speed` depends on CPUs alone because nothing is known of
+    memory, not because less of it would do.
+    """
 
     RAGGED: ClassVar[bool] = True
 
@@ -162,6 +166,7 @@ class ProfileTable(Table):
     cpus_per_gpu: F64 = column(np.float64)
     mem_mib_per_gpu: F64 = column(np.float64)
     relative_speed: F64 = column(np.float64, ndim=3)
+    mem_told: Bool = column(np.bool_, fill=True)
     spread_slowdown: F64 = column(np.float64, fill=0)
 
     @classmethod

@@ -12,7 +12,7 @@ from policies.models.tensors import profile_table as table_of
 from policies.snapshot import ProfileTable
 
 # Where speed is told over CPUs and memory per GPU, if anybody in the queue depends on them.
-CPUS = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 24, 32, 48, 64)
+CPUS = (*range(1, 11), 12, 16, 24, 32, 48, 64)
 MEM_MIB = tuple(1024 * gib for gib in (4, 8, 16, 32, 64, 128, 256, 512))
 MOST_COUNTS = 64
 

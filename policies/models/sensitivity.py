@@ -61,6 +61,11 @@ class Sensitivity:
             reference_mem_mib=reference_mem_mib,
         )
 
+    @property
+    def tells_memory(self) -> bool:
+        """Whether it is known what less memory costs; else only how many CPUs are enough."""
+        return self.least_mem_mib > 0 or (self.fetch_s > 0 and self.dataset_mib > 0)
+
     def batch_s(self, cpus_per_gpu: ArrayLike, mem_mib_per_gpu: ArrayLike) -> F64:
         cached = 1.0 / self._cached_speed(np.asarray(cpus_per_gpu, np.float64))
         memory = np.asarray(mem_mib_per_gpu, np.float64)

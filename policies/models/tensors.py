@@ -49,6 +49,9 @@ def profile_table(
         cpus_per_gpu=cpus_per_gpu,
         mem_mib_per_gpu=mem_mib_per_gpu,
         relative_speed=_relative_speeds(applications, cpus_per_gpu, mem_mib_per_gpu),
+        mem_told=[
+            one.sensitivity is not None and one.sensitivity.tells_memory for one in applications
+        ],
     )
 
 
@@ -126,7 +129,8 @@ def _fill_neutral(throughput: F64, applications: Sequence[Application], counts: 
 def _relative_speeds(
     applications: Sequence[Application], cpus: Sequence[float], mem_mib: Sequence[float]
 ) -> F64:
-    speeds = np.ones((len(applications), len(cpus), len(mem_mib)))
+    """Of an application whose CPUs were never varied nothing is known, not that one is enough."""
+    speeds = np.full((len(applications), len(cpus), len(mem_mib)), np.nan)
     for row, one in enumerate(applications):
         if one.sensitivity is not None and speeds.size:
             speeds[row] = one.sensitivity.matrix(cpus, mem_mib)

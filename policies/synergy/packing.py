@@ -130,18 +130,31 @@ class Packing:
     def settle(self, seats: Iterable[Seat], rank: Callable[[Seat], Any]) -> None:
         """Bring everybody as near to their target as what is left allows, in order of rank.
 
-        Whoever has too much comes first: what it gives up is there for the others.
+        Whoever has too much comes first: what it gives up is there for the others. Then whoever
+        another policy left below its modest share gets that, before anybody gets more.
         """
-        book = self.book
-        apart = [seat for seat in seats if seat.share != self.target(seat)]
-        for seat in sorted(apart, key=lambda s: (not self.target(s).within(s.share), rank(s))):
-            target, had = self.target(seat), seat.share
-            if book.fits(seat, target):
-                book.change(seat, target)
-                continue
-            best = next((p for p in seat.appetite.points if book.fits(seat, p.share)), None)
-            if best is not None and best.speed > seat.appetite.speed(had):
-                book.change(seat, best.share)
+        apart = sorted((seat for seat in seats if seat.share != self.target(seat)), key=rank)
+        short = []
+        for seat in apart:
+            if self.target(seat).within(seat.share):
+                self._approach(seat)
+            else:
+                short.append(seat)
+        for seat in short:
+            modest, speed = seat.appetite.modest, seat.appetite.speed
+            if speed(seat.share) < speed(modest) and self.book.fits(seat, modest):
+                self.book.change(seat, modest)
+        for seat in short:
+            self._approach(seat)
+
+    def _approach(self, seat: Seat) -> None:
+        book, target = self.book, self.target(seat)
+        if book.fits(seat, target):
+            book.change(seat, target)
+            return
+        best = next((p for p in seat.appetite.points if book.fits(seat, p.share)), None)
+        if best is not None and best.speed > seat.appetite.speed(seat.share):
+            book.change(seat, best.share)
 
 
 class Proportional(Packing):

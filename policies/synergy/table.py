@@ -56,7 +56,11 @@ class Appetites:
         if sensitivity is None or not sensitivity.known:
             asked = request.cpus or request.mem_mib
             return hard(request) if asked else insensitive(self._proportional(kind))
-        return sensitivity.appetite(self._proportional(kind), self._most(kind), request)
+        proportional = self._proportional(kind)
+        if not (request.mem_mib or self._profiles.mem_told[kind.profile]):
+            # What a limit would do to it is not known, so it keeps its part of the node.
+            request = Share(request.cpus, proportional.mem_mib)
+        return sensitivity.appetite(proportional, self._most(kind), request)
 
     def _reach(self, kind: Kind) -> I64:
         """Ready nodes that jobs of the kind may use at home, else all of them."""
