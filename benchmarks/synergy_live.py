@@ -1,21 +1,27 @@
 """Two live jobs share an emulated node: do their speeds follow their CPUs as foretold, in place?
 
-One is bound by the CPUs that prepare its batches, the other by its GPU. First both have their
-proportional shares, then Synergy tunes them; nothing restarts in between.
+One is bound by the CPUs that prepare its batches, the other by its GPU; their profiles say so, over
+HTTP like the jobs. First both have their proportional shares, then Synergy tunes them; nothing
+restarts in between.
 """
 
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+import httpx
+
 from benchmarks.emulated import ROOT, Emulated, agents, service
 from benchmarks.figures import figure
 from benchmarks.service import database
 from benchmarks.waiting import until
 
+logging.getLogger("httpx").setLevel(logging.WARNING)
+CLUSTER, GPU_TYPE = "synergy", "V100"
 CASE = "1x2/2"
 BAR_PCT = 10.0
 WATCHED_S = 15.0
@@ -28,7 +34,7 @@ idle_w = 100
 peak_w = 400
 
 [[gpus]]
-type = "V100"
+type = "{GPU_TYPE}"
 count = 2
 memory_mib = 16384
 idle_w = 40
@@ -50,7 +56,7 @@ JOBS = {
 
 
 def steps_per_s(name: str, cpus: int) -> float:
-    """The formula of the examples, which is also what the profiles say."""
+    """The formula of the examples: what the profiles' points hold."""
     return 1 / (max(COMPUTE_S, PREPARE_S / cpus) if name == "cpu-bound" else GPU_BOUND_S)
 
 
@@ -58,23 +64,72 @@ def main() -> None:
     with database() as url, service(url) as (address, directory):
         from benchmarks import synergy_live_world as world  # noqa: PLC0415  # needs Django set up
 
-        with agents([_node(directory, world.seed())], address, directory):
+        join_token, bearer = world.seed()
+        headers = {"Authorization": f"Bearer {bearer}"}
+        with (
+            agents([_node(directory, join_token)], address, directory),
+            httpx.Client(
+                base_url=f"{address}/api/v1", headers=headers, timeout=60, trust_env=False
+            ) as http,
+        ):
             until(world.ready, "the node is ready")
-            world.submit({name: [sys.executable, *_at_home(argv)] for name, argv in JOBS.items()})
+            profiles = {name: submit(http, name) for name in JOBS}
             world.hold_round("proportional")
             until(lambda: len(_told(directory, world)) == len(JOBS), "both jobs run")
             before = _told(directory, world)
-            report("proportional", before, _measured(directory, world))
+            foretold = foretell(http, profiles, before)
+            report("proportional", before, foretold, _measured(directory, world))
             pids = world.pids(directory)
             world.hold_round("tune")
-            until(lambda: _told(directory, world) != before, "the CPUs have changed")
-            report("tune", _told(directory, world), _measured(directory, world))
+            until(lambda: _changed(before, _told(directory, world)), "the CPUs have changed")
+            after = _told(directory, world)
+            foretold = foretell(http, profiles, after)
+            report("tune", after, foretold, _measured(directory, world))
             same = world.pids(directory) == pids and world.attempts() == len(JOBS)
             figure("synergy-live", CASE, "restarts", float(not same), "jobs", at_most=0)
 
 
-def report(phase: str, cpus: Mapping[str, int], lived: Mapping[str, float]) -> None:
-    foretold = {name: steps_per_s(name, cpus[name]) for name in JOBS}
+def submit(http: httpx.Client, name: str) -> int:
+    """A profile with its points and their fit, and the job that names it; the profile's id."""
+    points = [
+        {
+            "gpu_type": GPU_TYPE,
+            "gpus": 1,
+            "cpus_per_gpu": cpus,
+            "steps_per_s": steps_per_s(name, cpus),
+        }
+        for cpus in range(1, CPUS + 1)
+    ]
+    profile: int = _post(http, "/profiles/", {"name": name, "points": points})["id"]
+    _post(http, f"/profiles/{profile}/fit/", {})
+    argv = [sys.executable, *_at_home(JOBS[name])]
+    # It states nothing: its profile decides.
+    requests = {"cpus_per_gpu": 0, "memory_mib_per_gpu": 0}
+    job = {"name": name, "cluster": CLUSTER, "argv": argv, "profile": name, **requests}
+    _post(http, "/jobs/", job)
+    return profile
+
+
+def foretell(
+    http: httpx.Client, profiles: Mapping[str, int], cpus: Mapping[str, int]
+) -> dict[str, float]:
+    """What the service expects of every job on its CPUs."""
+    found = {}
+    for name, profile in profiles.items():
+        asked: dict[str, str | int] = {"gpu_type": GPU_TYPE, "gpus": 1, "cpus": cpus[name]}
+        answer = http.get(f"/profiles/{profile}/predict/", params=asked).raise_for_status()
+        found[name] = float(answer.json()["steps_per_s"])
+    return found
+
+
+def _post(http: httpx.Client, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = http.post(path, json=body).raise_for_status().json()
+    return answer
+
+
+def report(
+    phase: str, cpus: Mapping[str, int], foretold: Mapping[str, float], lived: Mapping[str, float]
+) -> None:
     for name in JOBS:
         case = f"{CASE} {phase} {name} on {cpus[name]} CPUs"
         figure("synergy-live", case, "steps", lived[name], "1/s")
@@ -113,6 +168,11 @@ def _told(directory: Path, world: Any) -> dict[str, int]:
         if (text := (run / "cpus").read_text()) and (run / "claim").exists():
             found[name] = int(text)
     return found
+
+
+def _changed(before: Mapping[str, int], now: Mapping[str, int]) -> bool:
+    """Each has other CPUs; one is told before the other."""
+    return now.keys() == before.keys() and all(now[name] != before[name] for name in before)
 
 
 def _at_home(argv: tuple[str, ...]) -> tuple[str, ...]:
