@@ -187,7 +187,8 @@ class SynergyParameters(Finite, frozen=True):
         Meta(
             description="How CPUs and memory are given. proportional: by GPUs. greedy: what each "
             "job wants, or it waits. tune: what it wants, else its proportional share, taking back "
-            "what others have beyond theirs. opt: towards the best total speed."
+            "what others have beyond theirs. opt: tune, towards the shares of the best total speed "
+            "were the cluster one server; no program assigns jobs to servers."
         ),
     ] = "tune"
     preempt: Annotated[

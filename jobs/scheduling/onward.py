@@ -42,18 +42,18 @@ SELECT 1 FROM clusters_node WHERE id = ANY(%(nodes)s) OR id IN (
     WHERE attempt_id = ANY(%(attempts)s) AND released_at IS NULL)
 ORDER BY id FOR NO KEY UPDATE
 """
-# GPUs of the new places that nobody else holds, counted per job.
-_FREE = """
-SELECT wanted.job_id, count(*)
+# Per job the GPUs of its new place, counted, and the other jobs that hold some of them.
+_HOLDERS = """
+SELECT wanted.job_id, count(*),
+       coalesce(array_agg(holder.job_id) FILTER (WHERE holder.job_id <> wanted.job_id), '{}')
 FROM unnest(%(jobs)s::int8[], %(nodes)s::int8[], %(indexes)s::int2[])
      AS wanted (job_id, node_id, index)
 JOIN clusters_node node ON node.id = wanted.node_id AND node.cluster_id = %(cluster)s
                        AND node.state = 'ready'
 JOIN clusters_gpu gpu ON gpu.node_id = wanted.node_id AND gpu.index = wanted.index
                      AND gpu.healthy AND gpu.fault = ''
-WHERE NOT EXISTS (
-    SELECT 1 FROM jobs_allocation held JOIN jobs_attempt holder ON holder.id = held.attempt_id
-    WHERE held.gpu_id = gpu.id AND held.released_at IS NULL AND holder.job_id <> wanted.job_id)
+LEFT JOIN jobs_allocation held ON held.gpu_id = gpu.id AND held.released_at IS NULL
+LEFT JOIN jobs_attempt holder ON holder.id = held.attempt_id
 GROUP BY wanted.job_id
 """
 _ASK = """
@@ -82,7 +82,7 @@ def relocate(
     attempts = _lock(entries, cluster_id)
     at_once = {job: pk for job, (pk, state) in attempts.items() if state == Attempt.State.OFFERED}
     _lock_nodes(_nodes(entries.values()), at_once.values())
-    able = _whose_place_is_free([entries[job] for job in attempts], cluster_id)
+    able = _who_can_go(_holders([entries[job] for job in attempts], cluster_id))
     for reason in (MOVED, RESIZED):
         going = [job for job in able if reason_of(entries[job]) == reason]
         advance(
@@ -150,7 +150,20 @@ def _lock_nodes(nodes: Iterable[int], attempts: Iterable[int]) -> None:
         cursor.execute(_LOCK_NODES, {"nodes": list(nodes), "attempts": list(attempts)})
 
 
-def _whose_place_is_free(entries: Sequence[Change], cluster_id: int) -> list[int]:
+def _who_can_go(holders: Mapping[int, frozenset[int]]) -> list[int]:
+    """Those whose place is free, and circles of jobs that hold each other's: these go as a whole.
+
+    Behind somebody who goes to a free place it is better to run on until that is done.
+    """
+    circles = {job: others for job, others in holders.items() if others}
+    while stuck := [job for job, others in circles.items() if not others <= circles.keys()]:
+        for job in stuck:
+            del circles[job]
+    return [job for job, others in holders.items() if not others or job in circles]
+
+
+def _holders(entries: Sequence[Change], cluster_id: int) -> dict[int, frozenset[int]]:
+    """Of the jobs whose new place is there at all, who else holds some of it."""
     wanted = [
         (entry.job, piece.node, index)
         for entry in entries
@@ -160,9 +173,13 @@ def _whose_place_is_free(entries: Sequence[Change], cluster_id: int) -> list[int
     columns = [list(column) for column in zip(*wanted, strict=True)] or [[], [], []]
     values = dict(zip(("jobs", "nodes", "indexes"), columns, strict=True))
     with connection.cursor() as cursor:
-        cursor.execute(_FREE, {**values, "cluster": cluster_id})
-        free = dict(cursor.fetchall())
-    return [entry.job for entry in entries if free.get(entry.job) == _gpus(entry)]
+        cursor.execute(_HOLDERS, {**values, "cluster": cluster_id})
+        found = {job: (count, others) for job, count, others in cursor.fetchall()}
+    return {
+        entry.job: frozenset(found[entry.job][1])
+        for entry in entries
+        if entry.job in found and found[entry.job][0] == _gpus(entry)
+    }
 
 
 def _go_at_once(

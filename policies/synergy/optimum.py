@@ -2,7 +2,7 @@
 
 Jobs of one appetite and one number of GPUs are interchangeable, so the program has a variable per
 kind of job and point, not per job. It ignores where CPUs are, and so bounds what any packing of the
-same jobs can reach.
+same jobs can reach. The paper's second program, which assigns jobs to servers, is not built.
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.db.models import Sum
 
+from agent.wire import AttemptRef, End
 from clusters.models import Cluster, Node
 from jobs.models import Allocation, Attempt, Decision, Job, Round
 from jobs.scheduling.round import run_round
@@ -60,6 +61,11 @@ def hold_round(world: World, after_s: float = 0) -> Round:
 def shares() -> list[tuple[int, int]]:
     rows = Allocation.objects.filter(released_at=None).order_by("attempt__job_id")
     return list(rows.values_list("cpus", "memory_mib"))
+
+
+def places() -> list[str]:
+    rows = Allocation.objects.filter(released_at=None).order_by("attempt__job_id")
+    return list(rows.values_list("node__name", flat=True))
 
 
 def counters_are_exact() -> bool:
@@ -130,6 +136,47 @@ def test_memory_follows_from_the_data_set(
     submit(profile="reader")
     hold_round(world)
     assert shares() == [(1, 8192)]
+
+
+def stop(agent: Agent, job: Job) -> None:
+    attempt = Attempt.objects.exclude(state="ended").get(job=job)
+    ref = AttemptRef(attempt.pk, attempt.fence)
+    agent.ended(ref, exit_code=None, signal=15, end=End.STOPPED)
+    agent.sync(now=NOW + timedelta(seconds=70))
+
+
+def test_two_running_jobs_change_places(
+    world: World, agent: Agent, member: Api, submit: Submit
+) -> None:
+    """Two hungry jobs fill one node while two content ones idle another: one of each changes."""
+    Node.objects.update(state=Node.State.DRAINED)
+    nodes = [join(world.cluster, name, gpus=2) for name in ("east", "west")]
+    describe(member, "ravenous", [point(cpus, 0.25 * cpus) for cpus in (*CPUS, 64)])
+    Cluster.objects.update(policy="fifo")
+    names = ("ravenous", "ravenous", "content", "content")
+    jobs = [submit(profile=name, **NOTHING) for name in names]
+    hold_round(world)
+    assert places() == ["east", "east", "west", "west"]
+    for node in nodes:
+        for wants in node.sync().attempts:
+            node.running(wants)
+        node.sync()
+
+    parameters = {"migration": True, "min_run_s": 0}
+    Cluster.objects.update(policy="synergy", policy_parameters=parameters)
+    entry = hold_round(world, after_s=60)
+    assert (entry.moved, entry.stale) == (2, 0)
+    assert counters_are_exact()
+
+    # Whoever stops first finds its place taken and is queued; the other then finds its own free.
+    stop(nodes[0], jobs[0])
+    assert Job.objects.get(pk=jobs[0].pk).state == "queued"
+    stop(nodes[1], jobs[2])
+    assert Job.objects.get(pk=jobs[2].pk).state == "placed"
+    hold_round(world, after_s=80)
+    assert places() == ["west", "east", "east", "west"]
+    assert [cpus for cpus, _ in shares()] == [48, 48, 1, 1]
+    assert counters_are_exact()
 
 
 def test_jobs_of_another_policy_get_their_part_before_anybody_gets_more(
