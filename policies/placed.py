@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.columns import I64, U64
+from policies.ledger import RowPiece
 from policies.plan import Piece, Placing, Plan, Retune
 from policies.snapshot import Snapshot
 
@@ -19,6 +20,11 @@ def rows_of(ids: I64, wanted: Iterable[int]) -> I64:
     at = np.searchsorted(ids, sought, sorter=order).clip(max=len(ids) - 1)
     rows = order[at]
     return np.where(ids[rows] == sought, rows, -1)
+
+
+def pieces_of(node_ids: I64 | Sequence[int], pieces: Iterable[RowPiece]) -> tuple[Piece, ...]:
+    """Pieces by node rows, as a plan has them: by node ids."""
+    return tuple(Piece(int(node_ids[node]), *rest) for node, *rest in pieces)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,11 @@ class Placements(Table):
     cpus: I32 = column(np.int32)
     mem_mib: I64 = column(np.int64)
 
+    def pieces(self) -> list[tuple[int, int, int, int]]:
+        """Node row, GPU mask, CPUs and MiB of every piece, to be read row by row."""
+        columns = (self.node, self.gpus, self.cpus, self.mem_mib)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
     def job_of_piece(self) -> I64:
         return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
 

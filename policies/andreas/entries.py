@@ -13,7 +13,8 @@ from policies.andreas.target import Held, Place, Target
 from policies.bits import lowest_bits
 from policies.classic.victims import lost_s
 from policies.ledger import Ledger, RowPiece
-from policies.plan import Move, Piece, Placing, Preempt, Resize, Start
+from policies.placed import pieces_of
+from policies.plan import Move, Placing, Preempt, Resize, Start
 from policies.power import watts_at
 from policies.snapshot import UNLIMITED, Snapshot
 
@@ -212,8 +213,7 @@ def acts_of(snapshot: Snapshot, entries: Entries, held: dict[int, Held]) -> Acts
     ids, node_ids = snapshot.jobs.id, snapshot.nodes.id
 
     def written(kind: type[Placing], row: int, pieces: list[RowPiece]) -> Placing:
-        each = (Piece(int(node_ids[node]), *rest) for node, *rest in pieces)
-        return kind(int(ids[row]), tuple(each))
+        return kind(int(ids[row]), pieces_of(node_ids, pieces))
 
     kinds: dict[type[Placing], list[Placing]] = {Start: [], Move: [], Resize: []}
     for row, pieces in entries.placed.items():

@@ -15,8 +15,9 @@ from policies.classic.victims import Victims, lost_s
 from policies.columns import F64, I64
 from policies.layout import Shelf
 from policies.ledger import Hold, Ledger, RowPiece
+from policies.placed import pieces_of
 from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Explained, Move, Piece, Plan, Preempt, Start
+from policies.plan import Explained, Move, Plan, Preempt, Start
 from policies.powerflow.ladder import Ladders
 from policies.snapshot import JobState, Snapshot
 from policies.waiting import Left, explain
@@ -164,15 +165,10 @@ def _left(queue: I64, served: Served, held_back: I64) -> Left:
 
 
 def _start(snapshot: Snapshot, row: int, hold: Hold, clock_mhz: int) -> Start:
-    pieces = tuple(_piece(snapshot, piece) for piece in hold.pieces)
+    pieces = pieces_of(snapshot.nodes.id, hold.pieces)
     return Start(int(snapshot.jobs.id[row]), pieces, clock_mhz)
 
 
 def _move(snapshot: Snapshot, row: int, piece: RowPiece) -> Move:
-    jobs = snapshot.jobs
-    return Move(int(jobs.id[row]), (_piece(snapshot, piece),), int(jobs.clock_mhz[row]))
-
-
-def _piece(snapshot: Snapshot, piece: RowPiece) -> Piece:
-    node, gpus, cpus, mem_mib = piece
-    return Piece(int(snapshot.nodes.id[node]), gpus, cpus, mem_mib)
+    jobs, pieces = snapshot.jobs, pieces_of(snapshot.nodes.id, [piece])
+    return Move(int(jobs.id[row]), pieces, int(jobs.clock_mhz[row]))

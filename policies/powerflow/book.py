@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from policies.ledger import Ask, Ledger, RowPiece
-from policies.plan import Move, Piece, Preempt, Resize, SetClock, Start
+from policies.placed import pieces_of
+from policies.plan import Move, Preempt, Resize, SetClock, Start
 from policies.powerflow.candidates import Candidate
 from policies.reach import Shape
 
@@ -52,7 +53,7 @@ class Book:
         hold = self.ledger.try_place(ask, one.tenant, types)
         if hold is None or hold.gpu_type != kind:
             return False
-        pieces = self._pieces(hold.pieces)
+        pieces = pieces_of(self._node_ids, hold.pieces)
         self.starts.append(Start(self._ids[one.row], pieces, ladder.mhz[rung][clock]))
         self.acted.add(one.row)
         return True
@@ -60,12 +61,12 @@ class Book:
     def resize(self, one: Candidate, rung: int, clock: int, pieces: Sequence[RowPiece]) -> None:
         """Onto `pieces`, taken from the ledger already, apart from its own GPUs."""
         self._place_anew(one, rung, clock, pieces)
-        given = self._pieces(pieces)
+        given = pieces_of(self._node_ids, pieces)
         self.resizes.append(Resize(self._ids[one.row], given, one.ladder.mhz[rung][clock]))
         self.releasing.add((one.place.partition, one.place.kind))
 
     def move(self, one: Candidate, pieces: Sequence[RowPiece]) -> None:
-        given = self._pieces(pieces)
+        given = pieces_of(self._node_ids, pieces)
         self.moves.append(Move(self._ids[one.row], given, one.clock_mhz))
         host_w = self.ledger.host_w
         for signed, moved in ((-1, one.pieces), (1, pieces)):
@@ -124,6 +125,3 @@ class Book:
         ledger = self.ledger
         each = gpu_w - ledger.idle_w[one.place.kind] + ledger.host_w[piece[0]]
         return piece[1].bit_count() * each
-
-    def _pieces(self, pieces: Sequence[RowPiece]) -> tuple[Piece, ...]:
-        return tuple(Piece(self._node_ids[node], *rest) for node, *rest in pieces)

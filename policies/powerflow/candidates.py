@@ -123,15 +123,7 @@ class _Builder:
         self.node_kind: list[int] = nodes.gpu_type.tolist()
         self.node_partition: list[int] = nodes.partition.tolist()
         self.offset: list[int] = held.offset.tolist()
-        self.pieces: list[RowPiece] = list(
-            zip(
-                held.node.tolist(),
-                held.gpus.tolist(),
-                held.cpus.tolist(),
-                held.mem_mib.tolist(),
-                strict=True,
-            )
-        )
+        self.pieces: list[RowPiece] = held.pieces()
 
     def build(self, row: int) -> Candidate:
         held = self.held[row]

@@ -16,7 +16,8 @@ from policies.classic.victims import Victims, lost_s
 from policies.columns import F64, I64, Bool
 from policies.layout import Shelf
 from policies.ledger import Ledger, RowPiece
-from policies.plan import Move, Piece, Plan, Preempt, Retune, Start
+from policies.placed import pieces_of
+from policies.plan import Move, Plan, Preempt, Retune, Start
 from policies.snapshot import Blocked, JobState, Snapshot
 from policies.synergy.appetite import Share
 from policies.synergy.book import Book, Seat
@@ -193,7 +194,7 @@ class _Round:
                     packed.started[row] = seat
 
     def _answer(self, packed: _Packed, preempted: Stopped, everybody: list[Seat]) -> Plan:
-        ids = self.snapshot.jobs.id
+        ids, nodes = self.snapshot.jobs.id, self.snapshot.nodes.id
         ledger = packed.packing.ledger
         speed = sum(seat.appetite.speed(seat.share) for seat in everybody)
         shown = {"total_speed": speed, "lost_gpu_s": sum(v.cost for v, _ in preempted)}
@@ -201,7 +202,7 @@ class _Round:
             shown["bound"] = packed.packing.bound
         return Plan(
             starts=tuple(
-                Start(int(ids[row]), self._pieces(seat.pieces))
+                Start(int(ids[row]), pieces_of(nodes, seat.pieces))
                 for row, seat in sorted(packed.started.items(), key=lambda item: self.rank[item[0]])
             ),
             preempts=tuple(
@@ -211,14 +212,14 @@ class _Round:
             moves=tuple(
                 Move(
                     int(ids[seat.row]),
-                    self._pieces(seat.pieces),
+                    pieces_of(nodes, seat.pieces),
                     int(self.snapshot.jobs.clock_mhz[seat.row]),
                 )
                 for seat in packed.residents
                 if seat.pieces[0][0] != packed.had[seat.row][0][0]
             ),
             retunes=tuple(
-                Retune(int(ids[seat.row]), self._pieces(seat.pieces))
+                Retune(int(ids[seat.row]), pieces_of(nodes, seat.pieces))
                 for seat in packed.residents
                 if seat.pieces != packed.had[seat.row]
                 and seat.pieces[0][0] == packed.had[seat.row][0][0]
@@ -244,7 +245,3 @@ class _Round:
             claimed=np.concatenate([claimed, np.zeros(len(others), np.bool_)]),
             until_s=np.full(len(rows) + len(others), np.nan),
         )
-
-    def _pieces(self, pieces: list[RowPiece]) -> tuple[Piece, ...]:
-        ids = self.snapshot.nodes.id
-        return tuple(Piece(int(ids[node]), *rest) for node, *rest in pieces)

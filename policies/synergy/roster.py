@@ -62,15 +62,7 @@ class Roster:
         """Running jobs on ready nodes; those on others stay as they are."""
         held, jobs = self.snapshot.placements, self.snapshot.jobs
         ready = (self.snapshot.nodes.state == NodeState.READY)[held.node].tolist()
-        pieces = list(
-            zip(
-                held.node.tolist(),
-                held.gpus.tolist(),
-                held.cpus.tolist(),
-                held.mem_mib.tolist(),
-                strict=True,
-            )
-        )
+        pieces = held.pieces()
         offset = held.offset.tolist()
         seats = []
         for row in np.flatnonzero(jobs.state == JobState.RUNNING).tolist():

@@ -11,7 +11,7 @@ import msgspec
 
 from simulator.experiments.analysim_grid import BAR_LOAD, SEEDS, grid, run_case
 from simulator.experiments.analysim_settings import COSTS, PACE, Case, Policy
-from simulator.experiments.bars import Bar
+from simulator.experiments.bars import Bar, facts_of
 from simulator.experiments.runs import cpu_s, run_all
 from simulator.metrics.intervals import Interval, interval
 from simulator.progress import say, tell
@@ -197,13 +197,9 @@ def _write_report(
             series = msgspec.convert(records[case.name()]["series"], Series)
             curves.append(Curve(case.name().split(" (")[0], series))
     write_plots(directory, curves)
-    facts = {
-        bar.name: f"{figure_text(bar.value.mean)} ({'holds' if bar.holds else 'does not hold'})"
-        for bar in bars
-    }
     text = page(
         title="AnalySIM: preemption and migration",
-        facts=facts,
+        facts=facts_of(bars),
         tables=[("What the switches do", _effects_table(effects)), ("Load 1.0, and openb", table)],
         curves=curves,
         notes=["Cluster A: Philly, 28 days, 1,024 GPUs. Cluster B: openb, 6,212 GPUs."],

@@ -19,7 +19,7 @@ from simulator.experiments.andreas_settings import (
     VARIANTS,
     Case,
 )
-from simulator.experiments.bars import Bar, at_least, at_most
+from simulator.experiments.bars import Bar, at_least, at_most, facts_of
 from simulator.experiments.runs import cpu_s, run_all
 from simulator.progress import say, tell
 from simulator.report.files import write_json
@@ -196,10 +196,7 @@ def _write_report(
     )
     text = page(
         title="ANDREAS: energy price plus tardiness",
-        facts={
-            bar.name: f"{figure_text(bar.value.mean)} ({'holds' if bar.holds else 'does not hold'})"
-            for bar in bars
-        },
+        facts=facts_of(bars),
         tables=[("Costs in euro, means over instances", table)],
         curves=curves,
         notes=[

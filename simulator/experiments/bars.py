@@ -1,5 +1,6 @@
 """What an experiment is held to, and whether it holds."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from simulator.metrics.intervals import Interval
@@ -15,8 +16,11 @@ class Bar(NamedTuple):
     def line(self) -> str:
         low, high = figure_text(self.value.low), figure_text(self.value.high)
         span = "" if low == high else f" [{low}, {high}]"
-        verdict = "holds" if self.holds else "does not hold"
-        return f"{self.name}: {figure_text(self.value.mean)}{span}, {self.expected}: {verdict}"
+        return f"{self.name}: {figure_text(self.value.mean)}{span}, {self.expected}: {self.verdict}"
+
+    @property
+    def verdict(self) -> str:
+        return "holds" if self.holds else "does not hold"
 
     def plain(self) -> dict[str, Any]:
         """For results.json."""
@@ -29,3 +33,8 @@ def at_least(name: str, value: float, bar: float) -> Bar:
 
 def at_most(name: str, value: float, bar: float) -> Bar:
     return Bar(name, f"at most {bar:g}", Interval(value, value, value), value <= bar)
+
+
+def facts_of(bars: Iterable[Bar]) -> dict[str, str]:
+    """For the report's page."""
+    return {bar.name: f"{figure_text(bar.value.mean)} ({bar.verdict})" for bar in bars}

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from policies.synergy.packing import PackingName
-from simulator.experiments.bars import Bar, at_least
+from simulator.experiments.bars import Bar, at_least, facts_of
 from simulator.experiments.runs import cpu_s, run_all
 from simulator.experiments.synergy_grid import MULTI_LOAD, SEEDS, grid, run_case
 from simulator.experiments.synergy_settings import (
@@ -183,13 +183,9 @@ def _write_report(
                     label = f"{ordering.upper()} {packing}, {case.gangs}"
                     curves.append(Curve(label, msgspec.convert(found, Series)))
     write_plots(directory, curves)
-    facts = {
-        bar.name: f"{figure_text(bar.value.mean)} ({'holds' if bar.holds else 'does not hold'})"
-        for bar in bars
-    }
     text = page(
         title="Synergy: CPUs and memory by sensitivity",
-        facts=facts,
+        facts=facts_of(bars),
         tables=[("Mean completion times and gains; ranges are over seeds", table)],
         curves=curves,
         notes=[
