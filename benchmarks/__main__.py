@@ -5,8 +5,8 @@ import sys
 
 # In the order of `make bench`; each is a module that runs by itself.
 NAMES = (
-    "agents", "andreas", "api", "plan", "powerflow", "profiles", "round", "simulator", "synergy",
-    "agreement", "andreas-live", "powerflow-live", "synergy-live",
+    "agents", "andreas", "api", "fairwatt", "plan", "powerflow", "profiles", "round", "simulator",
+    "synergy", "agreement", "andreas-live", "powerflow-live", "synergy-live",
 )  # fmt: skip
 
 

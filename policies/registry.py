@@ -9,6 +9,8 @@ from policies.andreas.parameters import AndreasParameters, FirstPrincipleParamet
 from policies.andreas.policy import Andreas, FirstPrinciple
 from policies.classic import orderings
 from policies.classic.policy import Classic, Rules
+from policies.fairwatt.parameters import FairwattParameters
+from policies.fairwatt.policy import Fairwatt
 from policies.parameters import (
     AfsParameters,
     BackfillParameters,
@@ -172,6 +174,11 @@ POLICIES: dict[str, Row[Any]] = {
         "FIFO, EDF or by price, each job where it is cheapest in time, never changed once started.",
         FirstPrincipleParameters,
         FirstPrinciple,
+    ),
+    "fairwatt": Row(
+        "Least money for energy, waiting and lateness: type, count, clock, place and hour at once.",
+        FairwattParameters,
+        Fairwatt,
     ),
 }
 

@@ -1,11 +1,9 @@
-"""The kernel as machine code: the same file, read a second time and compiled on first use."""
+"""The kernel of this policy as machine code."""
 
-import importlib.util
-import sys
-from functools import cache
 from types import ModuleType
 
 from policies.andreas import kernel
+from policies.compiled import compiled
 
 # Callees before callers, so that each finds the others compiled.
 _FUNCTIONS = (
@@ -15,23 +13,5 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
-@cache
 def compiled_kernel() -> ModuleType:
-    # Half a second and 200 MB that only this policy needs.
-    from numba import njit  # noqa: PLC0415
-
-    spec = importlib.util.spec_from_file_location(f"{kernel.__name__}_compiled", kernel.__file__)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{kernel.__file__} can not be read a second time")
-    module = importlib.util.module_from_spec(spec)
-    # What numba keeps on disk names the module it came from, and is looked up by that name.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    for name in _FUNCTIONS:
-        plain = getattr(module, name)
-        try:
-            setattr(module, name, njit(cache=True, nogil=True)(plain))
-        except RuntimeError:
-            # Nowhere to keep machine code (NUMBA_CACHE_DIR names a place): each process makes it.
-            setattr(module, name, njit(nogil=True)(plain))
-    return module
+    return compiled(kernel, _FUNCTIONS)

@@ -32,8 +32,13 @@ class PriceLine(NamedTuple):
         return np.asarray(self.area[segment] + self.price[segment] * beyond, np.float64)
 
 
-def price_line(snapshot: Snapshot, default_per_kwh: float) -> PriceLine:
-    """An hour without a known price costs the default, and nobody waits beyond the first."""
+def price_line(
+    snapshot: Snapshot, default_per_kwh: float, *, carbon_per_kg: float = 0.0
+) -> PriceLine:
+    """An hour without a known price costs the default, and nobody waits beyond the first.
+
+    A kg of CO2 costs `carbon_per_kg` on top, in the hours whose carbon is known.
+    """
     prices = snapshot.prices
     if not len(prices):
         from_s, per_kwh, known_s = np.zeros(1), np.array([default_per_kwh]), np.inf
@@ -43,6 +48,8 @@ def price_line(snapshot: Snapshot, default_per_kwh: float) -> PriceLine:
         from_s[0] = 0.0
         unknown = np.isnan(prices.price_per_kwh[first:])
         per_kwh = np.where(unknown, default_per_kwh, prices.price_per_kwh[first:])
+        carbon_g = np.nan_to_num(prices.carbon_g_per_kwh[first:])
+        per_kwh = per_kwh + carbon_g / 1000 * carbon_per_kg
         known_s = float(from_s[unknown.argmax()]) if unknown.any() else np.inf
     changes = np.append(True, np.diff(per_kwh) != 0)
     from_s, per_kwh = from_s[changes], per_kwh[changes]

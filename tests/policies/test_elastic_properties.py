@@ -21,6 +21,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("powerflow", {"clock": "max"}),
     ("afs", {"clock": "efficient", "placement": "consolidate"}),
     ("las", {"clock": "efficient"}),
+    ("fairwatt", {"min_run_s": 0, "hysteresis": 1.0}),
+    ("fairwatt", {"min_run_s": 0, "preempt": False, "placement": "buddy"}),
     ("fifo", {"clock": "efficient", "migration": True, "strict": False}),
 ]
 worlds = st.builds(

@@ -37,11 +37,14 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("andreas", {"iterations": 20, "objective": "proxy", "walks_on": True, "alpha": 0.7}),
     ("andreas", {"iterations": 5, "changes_running": False, "analyzer": False}),
     ("andreas", {"iterations": 5, "local_search": 3, "path_relinking": 4, "swap_bias": -0.05}),
+    ("fairwatt", {"min_run_s": 0, "placement": "consolidate", "hysteresis": 1.0}),
+    ("fairwatt", {"min_run_s": 0, "resize": False, "iterations": 2, "promotions": 5}),
+    ("fairwatt", {"preempt": False, "wait_price_per_h": 0.0, "empty_nodes_off": True}),
     ("first-principle", {"order": "edf"}),
     ("first-principle", {"order": "ps", "exclusive": True}),
 ]
 # These judge schedules as a whole: the first job waits if all others are better off.
-WEIGH_SCHEDULES = {"andreas"}
+WEIGH_SCHEDULES = {"andreas", "fairwatt"}
 every_policy = pytest.mark.parametrize(
     ("name", "parameters"), VARIANTS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(VARIANTS)]
 )

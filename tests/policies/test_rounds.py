@@ -22,6 +22,8 @@ PREEMPTIVE: list[tuple[str, dict[str, Any]]] = [
     ("ftf", {"preempt": True}),
     ("fair-share", {"preempt": True}),
     ("fifo-backfill", {}),
+    ("fairwatt", {}),
+    ("fairwatt", {"hysteresis": 1.0, "resize": False}),
 ]
 
 

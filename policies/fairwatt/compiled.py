@@ -1,0 +1,12 @@
+"""The kernel of this policy as machine code."""
+
+from types import ModuleType
+
+from policies.compiled import compiled
+from policies.fairwatt import kernel
+
+_FUNCTIONS = ("look", "take", "beyond", "construct", "relaxed")
+
+
+def compiled_kernel() -> ModuleType:
+    return compiled(kernel, _FUNCTIONS)

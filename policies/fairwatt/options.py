@@ -1,0 +1,226 @@
+"""The ways in which each job could run: GPU type, count and clock, with their time and watts."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from policies.classic.victims import lost_s
+from policies.columns import F64, I32, I64, Bool
+from policies.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
+from policies.snapshot import JobState, ProfileTable, Snapshot
+
+# What a job that has outlived its estimate is taken to need once more: a share of its past, and a
+# minute at least.
+OVERRUN = 0.1
+LEAST_S = 60.0
+# Even a change that costs nothing must not happen for nothing.
+LEAST_CHANGE_S = 1.0
+
+
+class Options(NamedTuple):
+    """Ragged: planned job `j` has the options `first[j]:first[j + 1]`.
+
+    `watts` is what an option adds to the cluster's draw. The option that `stays` is what a running
+    job has already; every other one of a running job has its restart in `run_s`.
+    """
+
+    first: I64
+    gpu_type: I32
+    gpus: I32
+    clock_mhz: I32
+    run_s: F64
+    watts: F64
+    stays: Bool
+
+    def job(self) -> I64:
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    def least(self, values: F64) -> F64:
+        """The least of every job's options."""
+        if not len(values):
+            return np.empty(0)
+        return np.asarray(np.minimum.reduceat(values, self.first[:-1]), np.float64)
+
+
+class Found(NamedTuple):
+    """Some ways to run planned jobs, by their number, as profiles and requests tell them."""
+
+    job: I64
+    gpu_type: I32
+    gpus: I32
+    clock_mhz: I32
+    run_s: F64
+    gpu_w: F64
+
+
+class Menu:
+    """Options of jobs of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, *, default_run_s: float, empty_nodes_off: bool) -> None:
+        self.snapshot = snapshot
+        self.default_run_s = default_run_s
+        self._added_w = _added_watts(snapshot, empty_nodes_off=empty_nodes_off)
+
+    def options(self, rows: I64, *, restarts: float, resize: bool) -> Options:
+        """Of queued and running `rows`; a change is charged `restarts` times what it loses.
+
+        Without `resize` a running job may only stay, or stop and come back as it was.
+        """
+        jobs = self.snapshot.jobs
+        running = jobs.state[rows] == JobState.RUNNING
+        held = self.held(rows[running])._replace(job=np.flatnonzero(running))
+        changeable = np.flatnonzero(~running | resize)
+        counted = self._counted(rows[changeable])
+        profiled = self._allowed(rows, self._profiled(rows, changeable[counted]))
+        # Counts that the profile does not know, too, are taken as they are asked for.
+        others = changeable[~np.isin(changeable, profiled.job)]
+        found = _joined(profiled, self._allowed(rows, self._plain(rows, others)))
+        if not resize:
+            found = _joined(found, held)
+        changed = found._replace(run_s=found.run_s + self._change_s(rows, found, held, restarts))
+        stays = np.repeat([False, True], [len(changed.job), len(held.job)])
+        return self._sorted(_joined(changed, held), stays, len(rows))
+
+    def held(self, rows: I64) -> Found:
+        """What the job `rows` have now; they are numbered as they stand."""
+        snapshot, jobs, profiles = self.snapshot, self.snapshot.jobs, self.snapshot.profiles
+        pieces = snapshot.placements
+        gpus, clock = held_gpus(snapshot)[rows], jobs.clock_mhz[rows]
+        kind = snapshot.nodes.gpu_type[pieces.node[pieces.offset[rows]]]
+        each = np.arange(len(rows))
+        gpu_w = watts_at(snapshot, rows, gpus, clock.astype(np.int64))[each, kind]
+        run_s, known = self._remaining_s(rows), self._counted(rows)
+        if known.any():
+            at = np.searchsorted(profiles.gpu_counts, gpus).clip(max=len(profiles.gpu_counts) - 1)
+            for one in range(len(snapshot.gpu_types)):
+                step = clock_index(snapshot, one, clock.astype(np.int64))
+                rate = profiles.throughput[jobs.profile[rows], one, at, step]
+                here = known & (kind == one) & (rate > 0)
+                run_s[here] = jobs.work_left[rows[here]] / rate[here]
+        return Found(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
+
+    def added_w(self, found: Found) -> F64:
+        """What ways add to the cluster's draw."""
+        return np.asarray((found.gpu_w + self._added_w[found.gpu_type]) * found.gpus, np.float64)
+
+    def _counted(self, rows: I64) -> Bool:
+        jobs = self.snapshot.jobs
+        some = bool(self.snapshot.profiles.throughput.size)
+        return np.asarray((jobs.profile[rows] >= 0) & (jobs.work_left[rows] > 0) & some)
+
+    def _change_s(self, rows: I64, found: Found, held: Found, restarts: float) -> F64:
+        """Seconds that a way costs a running job before it works again; a clock changes at once."""
+        jobs, count = self.snapshot.jobs, len(rows)
+        kind, gpus = np.full(count, -1), np.zeros(count)
+        kind[held.job], gpus[held.job] = held.gpu_type, held.gpus
+        running = np.isin(found.job, held.job)
+        clock = jobs.clock_mhz[rows[found.job]] != found.clock_mhz
+        in_place = (kind[found.job] == found.gpu_type) & (gpus[found.job] == found.gpus) & clock
+        lost = np.maximum(lost_s(self.snapshot)[rows[found.job]], LEAST_CHANGE_S)
+        return np.where(running, np.where(in_place, LEAST_CHANGE_S, lost) * restarts, 0.0)
+
+    def _sorted(self, found: Found, stays: Bool, count: int) -> Options:
+        """By job; quick and frugal ways first, so that a search soon has something to beat."""
+        watts = self.added_w(found)
+        order = np.lexsort((watts * found.run_s, found.run_s, ~stays, found.job))
+        return Options(
+            first=np.searchsorted(found.job[order], np.arange(count + 1)),
+            gpu_type=found.gpu_type[order],
+            gpus=found.gpus[order],
+            clock_mhz=found.clock_mhz[order],
+            run_s=np.maximum(found.run_s[order], 1.0),
+            watts=watts[order],
+            stays=stays[order],
+        )
+
+    def _profiled(self, rows: I64, at: I64) -> Found:
+        """Of jobs with a profile and known work: what is not dominated within its profile."""
+        profiles, jobs = self.snapshot.profiles, self.snapshot.jobs
+        max_w = self.snapshot.gpu_types.max_w[:, None, None]
+        gpu_w = np.where(np.isnan(profiles.watts_per_gpu), max_w, profiles.watts_per_gpu)
+        added_w = gpu_w + self._added_w[:, None, None]
+        profile, kind, count, clock = np.nonzero(_undominated(profiles, added_w))
+        first = np.searchsorted(profile, np.arange(len(profiles) + 1))
+        way, job = _spread(first, jobs.profile[rows[at]])
+        cell = profile[way], kind[way], count[way], clock[way]
+        return Found(
+            at[job],
+            kind[way].astype(np.int32),
+            profiles.gpu_counts[count[way]],
+            profiles.clocks_mhz[kind[way], clock[way]],
+            jobs.work_left[rows[at[job]]] / profiles.throughput[cell],
+            gpu_w[cell],
+        )
+
+    def _plain(self, rows: I64, at: I64) -> Found:
+        """Of others: the GPUs they ask for, on any type, for the time they are said to run."""
+        kinds = len(self.snapshot.gpu_types)
+        job, kind = np.repeat(at, kinds), np.tile(np.arange(kinds, dtype=np.int32), len(at))
+        return Found(
+            job,
+            kind,
+            self.snapshot.jobs.min_gpus[rows[job]],
+            np.zeros(len(job), np.int32),
+            self._remaining_s(rows)[job],
+            self.snapshot.gpu_types.max_w[kind],
+        )
+
+    def _allowed(self, rows: I64, found: Found) -> Found:
+        """What jobs permit of it."""
+        jobs, row = self.snapshot.jobs, rows[found.job]
+        typed = (jobs.gpu_types[row] >> found.gpu_type.astype(np.uint64)) & np.uint64(1)
+        within = (found.gpus >= jobs.min_gpus[row]) & (found.gpus <= jobs.max_gpus[row])
+        return Found._make(values[within & (typed > 0)] for values in found)
+
+    def _remaining_s(self, rows: I64) -> F64:
+        jobs = self.snapshot.jobs
+        said_s = np.where(np.isnan(jobs.est_run_s[rows]), self.default_run_s, jobs.est_run_s[rows])
+        ran_s = jobs.attained_gpu_s[rows] / np.maximum(jobs.min_gpus[rows], 1)
+        return np.where(said_s > 0, said_s, np.maximum(OVERRUN * ran_s, LEAST_S))
+
+
+def _undominated(profiles: ProfileTable, watts: F64) -> Bool:
+    """Cells that no other of the same type beats: as fast on fewer GPUs for less energy."""
+    rate = profiles.throughput
+    known = rate > 0
+    gpus = profiles.gpu_counts[None, None, :, None].astype(np.float64)
+    energy = np.where(known, watts * gpus / np.where(known, rate, 1.0), np.inf)
+    shape = rate.shape
+    flat = (shape[0], shape[1], shape[2] * shape[3])
+    speed, joules = rate.reshape(flat), energy.reshape(flat)
+    count = np.broadcast_to(gpus, shape).reshape(flat)
+    # a beats b where it is no worse in all three and better in one; of equals the first stays.
+    no_worse = (
+        (speed[..., :, None] >= speed[..., None, :])
+        & (count[..., :, None] <= count[..., None, :])
+        & (joules[..., :, None] <= joules[..., None, :])
+    )
+    index = np.arange(flat[2])
+    earlier = index[:, None] < index[None, :]
+    beaten = (no_worse & (~no_worse.swapaxes(-1, -2) | earlier)).any(axis=-2)
+    return np.asarray(known & ~beaten.reshape(shape), np.bool_)
+
+
+def _added_watts(snapshot: Snapshot, *, empty_nodes_off: bool) -> F64:
+    """Per GPU type: what a GPU in use adds besides its own watts, less what it draws anyway."""
+    nodes, types = snapshot.nodes, snapshot.gpu_types
+    host_w = host_watts_per_gpu(snapshot)
+    if empty_nodes_off:
+        host_w = host_w + nodes.host_idle_w / np.maximum(nodes.gpus, 1)
+    count = np.bincount(nodes.gpu_type, minlength=len(types))
+    mean_w = np.bincount(nodes.gpu_type, host_w, minlength=len(types)) / np.maximum(count, 1)
+    return np.asarray(mean_w - (0.0 if empty_nodes_off else types.idle_w), np.float64)
+
+
+def _spread(first: I64, chosen: I32) -> tuple[I64, I64]:
+    """Members of the chosen ragged rows one after the other, and which choice each belongs to."""
+    length = first[chosen + 1] - first[chosen]
+    owner = np.repeat(np.arange(len(chosen)), length)
+    before = np.cumsum(length) - length
+    return first[chosen][owner] + np.arange(len(owner)) - before[owner], owner
+
+
+def _joined(some: Found, others: Found) -> Found:
+    both: Iterator[Any] = zip(some, others, strict=True)
+    return Found._make(np.concatenate(each) for each in both)

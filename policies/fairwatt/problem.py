@@ -1,0 +1,140 @@
+"""A round as a problem of arrays: who is planned, in which ways, for what money, in what room."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from policies.andreas.policy import startable
+from policies.andreas.prices import PriceLine, price_line
+from policies.columns import F64, I64
+from policies.fairwatt.arrays import Ahead, Wants, Ways
+from policies.fairwatt.horizon import horizon, pools
+from policies.fairwatt.options import Menu, Options
+from policies.fairwatt.parameters import FairwattParameters
+from policies.snapshot import JobState, NodeState, Snapshot
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """Planned jobs are `rows` of the snapshot."""
+
+    snapshot: Snapshot
+    line: PriceLine
+    rows: I64
+    options: Options
+    ways: Ways
+    wants: Wants
+    ahead: Ahead
+
+    def gpu_s(self) -> F64:
+        """GPU-seconds of every job in its leanest way."""
+        return self.options.least(self.options.gpus * self.options.run_s)
+
+    def shortest_s(self) -> F64:
+        return self.options.least(self.options.run_s)
+
+
+def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
+    fixed, loose = _running(snapshot, given)
+    menu = Menu(snapshot, default_run_s=given.default_run_s, empty_nodes_off=given.empty_nodes_off)
+    rows = np.sort(np.concatenate([startable(snapshot), loose]))
+    rows, options = _with_options(
+        rows, menu.options(rows, restarts=given.hysteresis, resize=given.resize)
+    )
+    line = price_line(
+        snapshot, given.assumed_price_per_kwh, carbon_per_kg=given.carbon_price_per_kg
+    )
+    held = menu.held(fixed)
+    ahead = horizon(
+        snapshot,
+        line,
+        gpu_s=float(options.least(options.gpus * options.run_s).sum()),
+        ends_s=options.run_s[options.stays],
+        fixed=fixed,
+        until_s=held.run_s,
+        watts=menu.added_w(held),
+    )
+    return Problem(
+        snapshot=snapshot,
+        line=line,
+        rows=rows,
+        options=options,
+        ways=_ways(snapshot, rows, options),
+        wants=_wants(snapshot, rows, options, line, given),
+        ahead=ahead,
+    )
+
+
+def _running(snapshot: Snapshot, given: FairwattParameters) -> tuple[I64, I64]:
+    """Rows that hold GPUs: of work that is left alone, and of work that may be changed."""
+    jobs, nodes, pieces = snapshot.jobs, snapshot.nodes, snapshot.placements
+    ran_s = snapshot.now_s - jobs.started_s
+    # Nobody is changed twice at one moment: so rounds settle.
+    young = (ran_s < np.maximum(jobs.min_run_s, given.min_run_s)) | (ran_s <= 0)
+    loose = (jobs.state == JobState.RUNNING) & jobs.preemptible & ~young
+    loose &= given.preempt or given.resize
+    owner, pool = pieces.job_of_piece(), pools(snapshot, nodes.partition, nodes.gpu_type)
+    apart = pool[pieces.node] != pool[pieces.node[pieces.offset[owner]]]
+    loose[owner[apart | (nodes.state[pieces.node] != NodeState.READY)]] = False
+    holding = np.diff(pieces.offset) > 0
+    return np.flatnonzero(holding & ~loose), np.flatnonzero(holding & loose)
+
+
+def _with_options(rows: I64, options: Options) -> tuple[I64, Options]:
+    """Without jobs that can run in no way."""
+    count = np.diff(options.first)
+    first = np.concatenate([[0], np.cumsum(count[count > 0])])
+    return rows[count > 0], options._replace(first=first)
+
+
+def _ways(snapshot: Snapshot, rows: I64, options: Options) -> Ways:
+    jobs, pieces = snapshot.jobs, snapshot.placements
+    job, stays = options.job(), options.stays
+    partition = jobs.partition[rows[job]].copy()
+    # A borrower stays where it is.
+    first_piece = pieces.offset[rows[job[stays]]]
+    partition[stays] = snapshot.nodes.partition[pieces.node[first_piece]]
+    return Ways(
+        first=options.first,
+        pool=pools(snapshot, partition, options.gpu_type),
+        gpus=options.gpus.astype(np.int64),
+        run_s=options.run_s,
+        watts=options.watts,
+        stays=stays,
+    )
+
+
+def _wants(
+    snapshot: Snapshot, rows: I64, options: Options, line: PriceLine, given: FairwattParameters
+) -> Wants:
+    jobs = snapshot.jobs
+    held = np.full(len(rows), -1)
+    held[options.job()[options.stays]] = np.flatnonzero(options.stays)
+    shortest_s = options.least(options.run_s)
+    due_s = jobs.deadline_s[rows] - snapshot.now_s
+    by_age_s = jobs.submitted_s[rows] + given.max_shift_s - snapshot.now_s
+    latest_s = np.where(np.isfinite(due_s), due_s - given.slack * shortest_s, by_age_s)
+    # Work that runs is stopped for other work, never for a cheaper hour.
+    latest_s[held >= 0] = -np.inf
+    return Wants(
+        wait=_wait_weight(snapshot, rows, shortest_s, given),
+        omega=jobs.tardiness_weight[rows],
+        due_s=due_s,
+        # Nobody waits for a price that nobody knows, in whichever way it will run.
+        latest_s=np.minimum(latest_s, line.known_s + options.least(-options.run_s)),
+        held=held,
+    )
+
+
+def _wait_weight(snapshot: Snapshot, rows: I64, alone_s: F64, given: FairwattParameters) -> F64:
+    """Money per second until the end; more for who is worse off than in a share of its own."""
+    jobs, tenants = snapshot.jobs, snapshot.tenants
+    tenant = jobs.tenant[rows]
+    plain = given.wait_price_per_h / HOUR_S * tenants.weight[tenant]
+    share = tenants.weight / max(float(tenants.weight[np.unique(jobs.tenant)].sum()), 1e-12)
+    since_s = snapshot.now_s - jobs.submitted_s[rows]
+    isolated_s = np.maximum(alone_s / np.maximum(share[tenant], 1e-6), 1.0)
+    worse: F64 = np.maximum((since_s + alone_s) / isolated_s, 1.0)
+    return np.asarray(plain * worse**given.fairness, np.float64)

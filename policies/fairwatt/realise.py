@@ -1,0 +1,216 @@
+"""A schedule becomes entries: what starts now gets nodes, what should change is changed."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from policies.classic.victims import lost_s
+from policies.fairwatt.problem import Problem
+from policies.fairwatt.search import Schedule
+from policies.ledger import Ask, Ledger, RowPiece
+from policies.plan import Move, Piece, Preempt, Resize, SetClock, Start
+from policies.power import watts_at
+from policies.reach import shapes_of
+from policies.snapshot import Snapshot
+
+
+@dataclass(slots=True)
+class Entries:
+    """What comes of a schedule; `started`, by the way taken, and `claimed` are planned jobs."""
+
+    starts: list[Start] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
+    resizes: list[Resize] = field(default_factory=list)
+    clocks: list[SetClock] = field(default_factory=list)
+    preempts: list[Preempt] = field(default_factory=list)
+    started: dict[int, int] = field(default_factory=dict)
+    claimed: set[int] = field(default_factory=set)
+
+
+class Realiser:
+    def __init__(self, problem: Problem, ledger: Ledger, *, preempt: bool, most: int) -> None:
+        self.problem = problem
+        self.snapshot: Snapshot = problem.snapshot
+        self.ledger = ledger
+        self.most = most if preempt else 0
+        self.entries = Entries()
+        self._asks: dict[tuple[int, int, int, int], Ask] = {}
+        self._shapes, self._shape_of = shapes_of(self.snapshot, problem.rows)
+        self._tenant: list[int] = self.snapshot.jobs.tenant[problem.rows].tolist()
+        self._rows: list[int] = problem.rows.tolist()
+        self._ids: list[int] = self.snapshot.jobs.id[problem.rows].tolist()
+        self._held_way: list[int] = problem.wants.held.tolist()
+        self._pool: list[int] = problem.ways.pool.tolist()
+        self._lost_s: list[float] = lost_s(self.snapshot)[problem.rows].tolist()
+
+    def realise(self, schedule: Schedule) -> Entries:
+        chosen, slot = schedule.made.chosen.tolist(), schedule.made.slot.tolist()
+        waiting: list[int] = []
+        later: dict[int, list[int]] = {}
+        for job in schedule.order.tolist():
+            way, stay = chosen[job], self._held_way[job]
+            if stay >= 0 and slot[job] > 0:
+                later.setdefault(self._pool[stay], []).append(job)
+            elif stay >= 0 and way != stay:
+                self._change(job, way)
+            elif stay < 0 and slot[job] == 0 and not self._start(job, way):
+                waiting.append(job)
+        for job in waiting:
+            victims = later.get(self._pool[chosen[job]], [])
+            if not (victims and self._claim(job, chosen[job], victims)):
+                self._start_anyhow(job)
+        return self.entries
+
+    def _start(self, job: int, way: int) -> bool:
+        ask, tenant = self._ask(job, way), self._tenant[job]
+        types = self.ledger.types_within_quota(tenant, ask)
+        hold = self.ledger.try_place(ask, tenant, types) if types else None
+        if hold is None:
+            return False
+        self.entries.starts.append(
+            Start(self._ids[job], self._pieces(hold.pieces), self._clock(way))
+        )
+        self.entries.started[job] = way
+        return True
+
+    def _start_anyhow(self, job: int) -> None:
+        """Where no nodes have room for what was chosen: the leanest way that fits."""
+        ways = self.problem.ways
+        low, high = int(ways.first[job]), int(ways.first[job + 1])
+        seen: set[tuple[int, int]] = set()
+        gpu_s = ways.run_s[low:high] * ways.gpus[low:high]
+        for at in np.argsort(gpu_s, kind="stable").tolist():
+            way = low + at
+            shape = self._pool[way], int(ways.gpus[way])
+            if shape not in seen and self._start(job, way):
+                return
+            seen.add(shape)
+
+    def _ask(self, job: int, way: int) -> Ask:
+        options = self.problem.options
+        kind, gpus = int(options.gpu_type[way]), int(options.gpus[way])
+        key = self._shape_of[job], kind, gpus, self._clock(way)
+        if key not in self._asks:
+            shape = self._shapes[key[0]]._replace(gpu_types=1 << kind, gpus=gpus)
+            ask = self.ledger.ask(shape, like_job=self._rows[job])
+            if ask.watts:
+                ask.watts = self._watts(job, gpus, self._clock(way))
+            self._asks[key] = ask
+        return self._asks[key]
+
+    def _watts(self, job: int, gpus: int, clock_mhz: int) -> list[float]:
+        """Per GPU, over GPU types."""
+        row = np.array([self._rows[job]])
+        each = watts_at(self.snapshot, row, np.array([gpus]), np.array([clock_mhz]))
+        watts: list[float] = each[0].tolist()
+        return watts
+
+    def _clock(self, way: int) -> int:
+        return int(self.problem.options.clock_mhz[way])
+
+    def _change(self, job: int, way: int) -> None:
+        """Give a running job what was chosen; where that finds no room it keeps what it has."""
+        options, ledger, stay = self.problem.options, self.ledger, self._held_way[job]
+        held, tenant = self._held(job), self._tenant[job]
+        kind, count = int(options.gpu_type[stay]), int(options.gpus[stay])
+        if (kind, count) == (int(options.gpu_type[way]), int(options.gpus[way])):
+            self._set_clock(job, way, held)
+            return
+        ask = self._ask(job, way)
+        self._give_back(job, held)
+        types = ledger.types_within_quota(tenant, ask)
+        hold = ledger.try_place(ask, tenant, types) if types else None
+        if hold is None:
+            self._give_back(job, held, sign=-1)
+            return
+        if not self.snapshot.hands_over:
+            # GPUs that it leaves are free only once it has left them.
+            left = [(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in held]
+            ledger.take([piece for piece in left if piece[1]])
+        entry = (self._ids[job], self._pieces(hold.pieces), self._clock(way))
+        if ask.gpus == count:
+            self.entries.moves.append(Move(*entry))
+        else:
+            self.entries.resizes.append(Resize(*entry))
+
+    def _set_clock(self, job: int, way: int, held: list[RowPiece]) -> None:
+        clock, ledger = self._clock(way), self.ledger
+        if clock == self.snapshot.jobs.clock_mhz[self._rows[job]]:
+            return
+        after = ledger.watts_for(self._ask(job, way), held)
+        more = [then - now for then, now in zip(after, self._held_w(job, held), strict=True)]
+        if sum(more) > max(min(ledger.spare_w(piece[0]) for piece in held), 0.0):
+            return
+        for piece, watts in zip(held, more, strict=True):
+            ledger.draw(piece[0], watts)
+        self.entries.clocks.append(SetClock(self._ids[job], clock))
+
+    def _claim(self, job: int, way: int, victims: list[int]) -> bool:
+        """Stop jobs that should run later, the last in order first, if that makes a place."""
+        ledger, ask, tenant = self.ledger, self._ask(job, way), self._tenant[job]
+        kind = int(self.problem.options.gpu_type[way])
+        room = self.most - len(self.entries.preempts)
+        stopped: list[int] = []
+        found: list[RowPiece] | None = None
+        while victims and found is None and len(stopped) < room:
+            stopped.append(victims.pop())
+            self._give_back(stopped[-1], self._held(stopped[-1]))
+            if kind in ledger.types_within_quota(tenant, ask):
+                ask.unfit, ask.epoch = 0, ledger.epoch
+                found = ledger.strategy(ledger, ask, ask.own[kind])
+        ground = {piece[0]: piece[1] for piece in found or ()}
+        spared = [
+            one
+            for one in stopped
+            if not any(mask & ground.get(node, 0) for node, mask, _, _ in self._held(one))
+        ]
+        for one in spared:
+            self._give_back(one, self._held(one), sign=-1)
+        victims.extend(reversed(spared))
+        if found is None:
+            return False
+        self._write_claim(job, way, [one for one in stopped if one not in spared], found)
+        return True
+
+    def _write_claim(self, job: int, way: int, stopped: list[int], found: list[RowPiece]) -> None:
+        """Where GPUs change hands at once the job starts; elsewhere its place is kept for it."""
+        ledger = self.ledger
+        for one in stopped:
+            gpus = int(self.problem.options.gpus[self._held_way[one]])
+            self.entries.preempts.append(
+                Preempt(self._ids[one], self._ids[job], self._lost_s[one] * gpus)
+            )
+        if self.snapshot.hands_over and self._start(job, way):
+            return
+        for one in stopped:
+            self._give_back(one, self._held(one), sign=-1)
+        ledger.take([(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in found])
+        self.entries.claimed.add(job)
+
+    def _give_back(self, job: int, held: list[RowPiece], sign: int = 1) -> None:
+        """What a running job holds to the ledger, or with `sign` -1 back to the job."""
+        ledger = self.ledger
+        (ledger.give if sign > 0 else ledger.take)(held)
+        gpus = sum(mask.bit_count() for _, mask, _, _ in held)
+        ledger.charge(self._tenant[job], ledger.gpu_type[held[0][0]], -sign * gpus)
+        for piece, watts in zip(held, self._held_w(job, held), strict=True):
+            ledger.draw(piece[0], -sign * watts)
+
+    def _held_w(self, job: int, held: list[RowPiece]) -> list[float]:
+        """What a running job adds now, piece by piece; 0 without a budget."""
+        ledger = self.ledger
+        if ledger.watts_per_gpu is None:
+            return [0.0] * len(held)
+        kind = ledger.gpu_type[held[0][0]]
+        above_w = float(ledger.watts_per_gpu[self._rows[job], kind]) - ledger.idle_w[kind]
+        return [mask.bit_count() * (above_w + ledger.host_w[node]) for node, mask, _, _ in held]
+
+    def _held(self, job: int) -> list[RowPiece]:
+        held, row = self.snapshot.placements, self._rows[job]
+        at = slice(int(held.offset[row]), int(held.offset[row + 1]))
+        columns = (held.node[at], held.gpus[at], held.cpus[at], held.mem_mib[at])
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _pieces(self, pieces: list[RowPiece]) -> tuple[Piece, ...]:
+        ids = self.snapshot.nodes.id
+        return tuple(Piece(int(ids[node]), *rest) for node, *rest in pieces)

@@ -1,0 +1,121 @@
+"""Schedules are built along an order of jobs, at several rents, and the cheapest is kept.
+
+The first ones know no rent: one leaves running jobs what they hold, one does not. Then rents for
+GPU time, raised where too many want it, make jobs lean where GPUs are scarce. At last jobs that
+came off badly are moved forward one by one.
+"""
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from policies.columns import F64, I64, Bool
+from policies.fairwatt.arrays import Made
+from policies.fairwatt.bound import Rents
+from policies.fairwatt.compiled import compiled_kernel
+from policies.fairwatt.problem import Problem
+
+# How far ahead of its due date a job gains urgency, in mean run times (Vepsalainen and Morton's
+# apparent tardiness cost uses 1 to 4).
+LOOK_AHEAD = 2.0
+# Jobs come one after the other and leave room to the later ones: half the rent may do.
+SHARES = (0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Budget:
+    """Most steps of the rents and most jobs moved forward, within so many jobs placed in all."""
+
+    iterations: int
+    promotions: int
+    evaluations: int
+
+    def steps(self, jobs: int) -> int:
+        """At least one: without rents a long queue is planned far too lavishly."""
+        passes = self.evaluations // max(jobs, 1)
+        return min(self.iterations, max(1, passes // (1 + len(SHARES))))
+
+    def moves(self, jobs: int) -> int:
+        passes = self.evaluations // max(jobs, 1) - self.steps(jobs) * (1 + len(SHARES))
+        return max(0, min(self.promotions, passes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    order: I64
+    made: Made
+    total: float
+    reserve: bool
+    """Whether running jobs kept what they hold."""
+    rents: F64
+
+
+def search(
+    problem: Problem, budget: Budget, *, preempt: bool, kernel: ModuleType | None = None
+) -> Schedule:
+    """`kernel` is the compiled one unless a test brings its twin."""
+    code, count = kernel or compiled_kernel(), len(problem.rows)
+    rents = Rents(problem, code)
+    order = np.argsort(-urgency(problem), kind="stable")
+    best = construct(code, problem, order, rents.until(), reserve=True)
+    reserve = not (preempt and bool((problem.wants.held >= 0).any()))
+    if not reserve:
+        best = _cheaper(best, construct(code, problem, order, rents.until(), reserve=False))
+    for _ in range(budget.steps(count)):
+        if not rents.step(best.total):
+            break
+        until = rents.until()
+        for share in SHARES:
+            best = _cheaper(best, construct(code, problem, order, share * until, reserve=reserve))
+    return _promoted(code, problem, best, rents, budget.moves(count))
+
+
+def _promoted(
+    code: ModuleType, problem: Problem, best: Schedule, rents: Rents, moves: int
+) -> Schedule:
+    """With the jobs that lost most against being alone moved forward, where that pays."""
+    if not moves or not len(best.order):
+        return best
+    regret = best.made.cost - rents.alone
+    for job in np.argsort(-regret, kind="stable")[:moves].tolist():
+        at = int(np.flatnonzero(best.order == job)[0])
+        if regret[job] <= 0 or not at:
+            continue
+        order = np.insert(np.delete(best.order, at), at // 2, job)
+        best = _cheaper(best, _rebuilt(code, problem, best, order, at // 2))
+    return best
+
+
+def construct(
+    code: ModuleType, problem: Problem, order: I64, rents: F64, *, reserve: bool
+) -> Schedule:
+    """Jobs in their order, each where it costs least with its rent."""
+    count = len(problem.rows)
+    ready: Bool = np.zeros(count, np.bool_)
+    made = Made(np.full(count, -1), np.zeros(count, np.int64), np.zeros(count), ready)
+    return _rebuilt(code, problem, Schedule(order, made, np.inf, reserve, rents), order, 0)
+
+
+def _rebuilt(
+    code: ModuleType, problem: Problem, base: Schedule, order: I64, settled: int
+) -> Schedule:
+    """Along another order, of which the first `settled` jobs keep what they have."""
+    made = Made._make(values.copy() for values in base.made)
+    total = code.construct(
+        problem.ways, problem.wants, problem.ahead, order, settled, base.reserve, base.rents, made
+    )
+    return Schedule(order, made, float(total), base.reserve, base.rents)
+
+
+def _cheaper(best: Schedule, found: Schedule) -> Schedule:
+    return found if found.total < best.total else best
+
+
+def urgency(problem: Problem) -> F64:
+    """Money lost per second of delay and GPU-second of work: apparent tardiness cost."""
+    shortest_s, gpu_s, wants = problem.shortest_s(), problem.gpu_s(), problem.wants
+    mean_s = float(shortest_s.mean()) if len(shortest_s) else 1.0
+    slack_s = np.maximum(wants.due_s - shortest_s, 0.0)
+    pressing = np.exp(-np.minimum(slack_s / (LOOK_AHEAD * max(mean_s, 1.0)), 700.0))
+    return np.asarray((wants.wait + wants.omega * pressing + 1e-12) / np.maximum(gpu_s, 1.0))
