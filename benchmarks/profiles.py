@@ -53,8 +53,8 @@ def measure(http: httpx.Client) -> None:
     attempted(http, profile)
     seen |= {(gpus, GPU.model.clocks_mhz[-1], cpus) for gpus, cpus, _ in ATTEMPTS}
     report(http, profile, "three attempts, 1 GPU", unseen((1,), seen), bar=5)
-    # No GPU is both emulated and idle while it waits for others, as the models expect: of several
-    # GPUs the watts are predicted too low.
+    # An emulated GPU draws as much while it waits for others, where the models expect less: of
+    # several GPUs the watts are predicted too low.
     report(http, profile, "three attempts, 1 to 4 GPUs", unseen((1, 2, 3, 4), seen), bar=5)
     report(http, profile, "three attempts, 8 GPUs (extrapolated)", unseen((8,), seen), bar=5)
 
