@@ -3,7 +3,7 @@
 import numpy as np
 
 from policies.andreas.prices import PriceLine
-from policies.columns import F64, I32, I64
+from policies.columns import F64, I32, I64, Bool
 from policies.fairwatt.arrays import Ahead
 from policies.power import budget_w, idle_draw_w
 from policies.snapshot import JobState, NodeState, Snapshot
@@ -27,16 +27,23 @@ def pools(snapshot: Snapshot, partition: I32, gpu_type: I32) -> I64:
     return np.asarray(home * len(snapshot.gpu_types) + gpu_type, np.int64)
 
 
+def usable(snapshot: Snapshot, *, wakes: bool) -> Bool:
+    """Nodes that are ready, or could be soon."""
+    states = (NodeState.READY, NodeState.BOOTING, NodeState.OFF)
+    return np.isin(snapshot.nodes.state, states if wakes else states[:1])
+
+
 def horizon(
     snapshot: Snapshot, line: PriceLine, *, gpu_s: float, ends_s: F64, fixed: I64, until_s: F64,
-    watts: F64,
+    watts: F64, wakes: bool,
 ) -> Ahead:  # fmt: skip
     """`gpu_s` is the work to plan; `ends_s` are when running jobs that may be changed should end.
 
     Work that is not changed, the `fixed` rows, keeps its GPUs and `watts` for `until_s` seconds.
+    With `wakes` nodes that are off count: booting takes minutes, and most work hours.
     """
     until_s = np.where(snapshot.jobs.state[fixed] == JobState.STOPPING, STOPPING_S, until_s)
-    count, fixed_pool, fixed_gpus, owner = _room(snapshot, fixed)
+    count, fixed_pool, fixed_gpus, owner = _room(snapshot, fixed, usable(snapshot, wakes=wakes))
     whole = float(count.sum() + fixed_gpus.sum())
     every_s = np.concatenate([ends_s, until_s])
     busy_s = 2 * gpu_s / max(whole, 1.0) + float(every_s.max(initial=0.0))
@@ -70,12 +77,11 @@ def _edges(snapshot: Snapshot, line: PriceLine, busy_s: float, ends_s: F64) -> F
     return np.unique(np.concatenate([[0.0], growing, changes_s, first_ends_s]).round(3))
 
 
-def _room(snapshot: Snapshot, fixed: I64) -> tuple[I64, I64, I64, I64]:
+def _room(snapshot: Snapshot, fixed: I64, ready: Bool) -> tuple[I64, I64, I64, I64]:
     """GPUs per pool that are free or may be; pool, GPUs and owner of every piece that is fixed."""
     nodes, pieces = snapshot.nodes, snapshot.placements
     number = (len(snapshot.partitions) + 1) * len(snapshot.gpu_types)
     pool = pools(snapshot, nodes.partition, nodes.gpu_type)
-    ready = nodes.state == NodeState.READY
     count = np.bincount(pool[ready], np.bitwise_count(nodes.free_gpus[ready]), minlength=number)
     gpus = np.bitwise_count(pieces.gpus).astype(np.int64)
     there = ready[pieces.node]

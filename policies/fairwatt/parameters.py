@@ -5,11 +5,19 @@ from typing import Annotated
 from msgspec import Meta
 
 from policies.parameters import Parameters
+from policies.placement import PlacementName
 
 
 class FairwattParameters(Parameters, frozen=True):
     """Money is in the currency of the cluster's tariff."""
 
+    placement: Annotated[
+        PlacementName,
+        Meta(
+            description="buddy: aligned power-of-two blocks, whole nodes near each other beyond "
+            "one. The others as in the classic policies."
+        ),
+    ] = "buddy"
     wait_price_per_h: Annotated[
         float,
         Meta(
@@ -70,6 +78,12 @@ class FairwattParameters(Parameters, frozen=True):
         bool,
         Meta(description="Whether a node without work draws nothing, because the site stops it."),
     ] = False
+    power_off: Annotated[
+        bool,
+        Meta(
+            description="Whether nodes that nothing needs are switched off, unless the site does."
+        ),
+    ] = True
     default_run_s: Annotated[
         float,
         Meta(gt=0, le=365 * 86400, description="Run time assumed of a job without an estimate."),
@@ -91,3 +105,8 @@ class FairwattParameters(Parameters, frozen=True):
             "with a long queue, whatever the machine.",
         ),
     ] = 20_000
+
+    @property
+    def switches(self) -> bool:
+        """Whether plans switch nodes."""
+        return self.power_off and not self.empty_nodes_off

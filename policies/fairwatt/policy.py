@@ -6,6 +6,8 @@ from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import Problem, problem_of
 from policies.fairwatt.realise import Entries, Realiser
 from policies.fairwatt.search import Budget, Schedule, search
+from policies.fairwatt.switching import switched
+from policies.fairwatt.widths import widened
 from policies.layout import Shelf
 from policies.ledger import Ledger
 from policies.placement import PLACEMENTS
@@ -35,6 +37,7 @@ class Fairwatt:
             Budget(given.iterations, given.promotions, given.evaluations),
             preempt=given.preempt,
         )
+        schedule = widened(problem, schedule)
         ledger = Ledger(
             snapshot,
             PLACEMENTS[given.placement],
@@ -44,6 +47,7 @@ class Fairwatt:
         entries = Realiser(
             problem, ledger, preempt=given.preempt, most=given.max_preemptions
         ).realise(schedule)
+        power = switched(problem, schedule, ledger, entries.lacks) if given.switches else ()
 
         def say_why() -> Explained:
             return explain(ledger, ledger.atlas, left(problem, schedule, entries))
@@ -54,6 +58,7 @@ class Fairwatt:
             moves=tuple(entries.moves),
             resizes=tuple(entries.resizes),
             clocks=tuple(entries.clocks),
+            power=power,
             explain=say_why,
             objective=schedule.total,
             shown={"planned_cost": schedule.total},

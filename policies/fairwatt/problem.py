@@ -38,7 +38,11 @@ class Problem:
 
 def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
     fixed, loose = _running(snapshot, given)
-    menu = Menu(snapshot, default_run_s=given.default_run_s, empty_nodes_off=given.empty_nodes_off)
+    menu = Menu(
+        snapshot,
+        default_run_s=given.default_run_s,
+        empty_nodes_off=given.empty_nodes_off or given.power_off,
+    )
     rows = np.sort(np.concatenate([startable(snapshot), loose]))
     rows, options = _with_options(
         rows, menu.options(rows, restarts=given.hysteresis, resize=given.resize)
@@ -55,6 +59,7 @@ def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
         fixed=fixed,
         until_s=held.run_s,
         watts=menu.added_w(held),
+        wakes=given.switches,
     )
     return Problem(
         snapshot=snapshot,

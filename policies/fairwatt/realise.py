@@ -1,5 +1,6 @@
 """A schedule becomes entries: what starts now gets nodes, what should change is changed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from policies.classic.victims import lost_s
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Schedule
+from policies.fairwatt.switching import Lack
 from policies.ledger import Ask, Ledger, RowPiece
 from policies.plan import Move, Piece, Preempt, Resize, SetClock, Start
 from policies.power import watts_at
@@ -25,6 +27,7 @@ class Entries:
     preempts: list[Preempt] = field(default_factory=list)
     started: dict[int, int] = field(default_factory=dict)
     claimed: set[int] = field(default_factory=set)
+    lacks: list[Lack] = field(default_factory=list)
 
 
 class Realiser:
@@ -41,16 +44,21 @@ class Realiser:
         self._ids: list[int] = self.snapshot.jobs.id[problem.rows].tolist()
         self._held_way: list[int] = problem.wants.held.tolist()
         self._pool: list[int] = problem.ways.pool.tolist()
+        self._gpus: list[int] = problem.ways.gpus.tolist()
         self._lost_s: list[float] = lost_s(self.snapshot)[problem.rows].tolist()
 
     def realise(self, schedule: Schedule) -> Entries:
+        """What gives room back and what starts comes before what grows."""
         chosen, slot = schedule.made.chosen.tolist(), schedule.made.slot.tolist()
         waiting: list[int] = []
+        growing: list[int] = []
         later: dict[int, list[int]] = {}
         for job in schedule.order.tolist():
             way, stay = chosen[job], self._held_way[job]
             if stay >= 0 and slot[job] > 0:
                 later.setdefault(self._pool[stay], []).append(job)
+            elif stay >= 0 and self._gpus[way] > self._gpus[stay]:
+                growing.append(job)
             elif stay >= 0 and way != stay:
                 self._change(job, way)
             elif stay < 0 and slot[job] == 0 and not self._start(job, way):
@@ -58,8 +66,36 @@ class Realiser:
         for job in waiting:
             victims = later.get(self._pool[chosen[job]], [])
             if not (victims and self._claim(job, chosen[job], victims)):
-                self._start_anyhow(job)
+                self._start_anyhow(job, chosen[job])
+        for job in growing:
+            self._grow(job, chosen[job])
         return self.entries
+
+    def _grow(self, job: int, way: int) -> None:
+        """To the count that was chosen, else as near to it as there is room."""
+        stay = self._held_way[job]
+        got = next((w for w in self._narrower(job, way, stay) if self._change(job, w)), stay)
+        self._note_lack(job, way, self._gpus[got])
+
+    def _narrower(self, job: int, way: int, above: int = -1) -> Iterator[int]:
+        """The way itself, then those of fewer GPUs in its pool, down to more than `above` has."""
+        ways, pool, gpus = self.problem.ways, self._pool, self._gpus
+        yield way
+        found: dict[int, int] = {}
+        for other in range(int(ways.first[job]), int(ways.first[job + 1])):
+            if pool[other] != pool[way] or gpus[other] >= gpus[way]:
+                continue
+            # The quickest comes first; the clock that was chosen is the one to keep.
+            if gpus[other] not in found or self._clock(other) == self._clock(way):
+                found[gpus[other]] = other
+        least = gpus[above] if above >= 0 else 0
+        yield from (found[count] for count in sorted(found, reverse=True) if count > least)
+
+    def _note_lack(self, job: int, way: int, got: int) -> None:
+        """What nodes are to be woken for, unless a quota is what is in its way."""
+        lacking = self._gpus[way] - got
+        if lacking and self.ledger.types_within_quota(self._tenant[job], self._ask(job, way)):
+            self.entries.lacks.append(Lack(self._pool[way], lacking))
 
     def _start(self, job: int, way: int) -> bool:
         ask, tenant = self._ask(job, way), self._tenant[job]
@@ -73,16 +109,20 @@ class Realiser:
         self.entries.started[job] = way
         return True
 
-    def _start_anyhow(self, job: int) -> None:
-        """Where no nodes have room for what was chosen: the leanest way that fits."""
-        ways = self.problem.ways
+    def _start_anyhow(self, job: int, way: int) -> None:
+        """Where no nodes have room for what was chosen: with fewer GPUs, or elsewhere, leanly."""
+        got = next((w for w in self._narrower(job, way) if self._start(job, w)), -1)
+        self._note_lack(job, way, self._gpus[got] if got >= 0 else 0)
+        if got >= 0:
+            return
+        ways, pool = self.problem.ways, self._pool
         low, high = int(ways.first[job]), int(ways.first[job + 1])
-        seen: set[tuple[int, int]] = set()
         gpu_s = ways.run_s[low:high] * ways.gpus[low:high]
+        seen: set[tuple[int, int]] = set()
         for at in np.argsort(gpu_s, kind="stable").tolist():
-            way = low + at
-            shape = self._pool[way], int(ways.gpus[way])
-            if shape not in seen and self._start(job, way):
+            shape = pool[low + at], self._gpus[low + at]
+            tried = shape in seen or shape[0] == pool[way]
+            if not tried and self._start(job, low + at):
                 return
             seen.add(shape)
 
@@ -108,21 +148,21 @@ class Realiser:
     def _clock(self, way: int) -> int:
         return int(self.problem.options.clock_mhz[way])
 
-    def _change(self, job: int, way: int) -> None:
+    def _change(self, job: int, way: int) -> bool:
         """Give a running job what was chosen; where that finds no room it keeps what it has."""
         options, ledger, stay = self.problem.options, self.ledger, self._held_way[job]
         held, tenant = self._held(job), self._tenant[job]
         kind, count = int(options.gpu_type[stay]), int(options.gpus[stay])
         if (kind, count) == (int(options.gpu_type[way]), int(options.gpus[way])):
             self._set_clock(job, way, held)
-            return
+            return True
         ask = self._ask(job, way)
         self._give_back(job, held)
         types = ledger.types_within_quota(tenant, ask)
         hold = ledger.try_place(ask, tenant, types) if types else None
         if hold is None:
             self._give_back(job, held, sign=-1)
-            return
+            return False
         if not self.snapshot.hands_over:
             # GPUs that it leaves are free only once it has left them.
             left = [(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in held]
@@ -132,6 +172,7 @@ class Realiser:
             self.entries.moves.append(Move(*entry))
         else:
             self.entries.resizes.append(Resize(*entry))
+        return True
 
     def _set_clock(self, job: int, way: int, held: list[RowPiece]) -> None:
         clock, ledger = self._clock(way), self.ledger

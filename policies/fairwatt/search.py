@@ -5,7 +5,7 @@ GPU time, raised where too many want it, make jobs lean where GPUs are scarce. A
 came off badly are moved forward one by one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
@@ -49,6 +49,10 @@ class Schedule:
     reserve: bool
     """Whether running jobs kept what they hold."""
     rents: F64
+
+    def but(self, chosen: I64, slot: I64) -> "Schedule":
+        """With other ways and starts for the present; its money is still the plan's."""
+        return replace(self, made=self.made._replace(chosen=chosen, slot=slot))
 
 
 def search(

@@ -36,7 +36,8 @@ def snapshot_of(
 
 
 def plan_of(snapshot: Snapshot, **parameters: Any) -> Plan:
-    plan = build("fairwatt", parameters).plan(snapshot)
+    """Nodes stay on unless a test says otherwise, so that only what a job adds costs money."""
+    plan = build("fairwatt", {"power_off": False, **parameters}).plan(snapshot)
     assert check_plan(snapshot, plan) == []
     return plan
 

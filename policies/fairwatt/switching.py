@@ -1,0 +1,75 @@
+"""Nodes that nothing needs are switched off, those that something waits for on."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from policies.columns import I64
+from policies.fairwatt.horizon import pools
+from policies.fairwatt.problem import Problem
+from policies.fairwatt.search import Schedule
+from policies.ledger import Ledger
+from policies.plan import PowerNode
+from policies.power import node_idle_w
+from policies.snapshot import NodeState
+
+# A node that is wanted again so soon stays on: it would hardly be off before it boots again.
+SOON_S = 600.0
+
+
+class Lack(NamedTuple):
+    """GPUs that something should have now and for which no node that is on has room."""
+
+    pool: int
+    gpus: int
+
+
+def switched(
+    problem: Problem, schedule: Schedule, ledger: Ledger, lacks: Sequence[Lack]
+) -> tuple[PowerNode, ...]:
+    """By what the jobs are to have now and soon, within the watts that this round leaves."""
+    snapshot = problem.snapshot
+    nodes, idle_w = snapshot.nodes, node_idle_w(snapshot)
+    pool = pools(snapshot, nodes.partition, nodes.gpu_type)
+    wanted = _wanted(problem, schedule, lacks, pool)
+    entries: list[PowerNode] = []
+    # What boots already, and what is on and empty, comes before what would have to be woken.
+    for state in (NodeState.BOOTING, NodeState.READY, NodeState.OFF):
+        for node in np.flatnonzero(nodes.state == state).tolist():
+            width, at = int(nodes.gpus[node]), int(pool[node])
+            if state == NodeState.READY and ledger.free[node].bit_count() < width:
+                continue
+            if wanted[at] > 0:
+                if state == NodeState.OFF and not _powered(ledger, node, float(idle_w[node])):
+                    continue
+                wanted[at] -= width
+                if state == NodeState.OFF:
+                    entries.append(PowerNode(int(nodes.id[node]), on=True))
+            elif state == NodeState.READY:
+                entries.append(PowerNode(int(nodes.id[node]), on=False))
+    return tuple(sorted(entries, key=lambda entry: entry.node))
+
+
+def _wanted(problem: Problem, schedule: Schedule, lacks: Sequence[Lack], pool: I64) -> list[int]:
+    """GPUs on whole nodes, per pool: what lacks now, and what starts soon."""
+    ways, made, edges_s = problem.ways, schedule.made, problem.ahead.edges_s
+    widest = np.ones(problem.ahead.free.shape[0], np.int64)
+    np.maximum.at(widest, pool, problem.snapshot.nodes.gpus)
+    soon = (problem.wants.held < 0) & (made.slot > 0) & (edges_s[made.slot] <= SOON_S)
+    coming = [Lack(int(ways.pool[w]), int(ways.gpus[w])) for w in made.chosen[soon].tolist()]
+    wanted = [0] * len(widest)
+    for at, gpus in (*lacks, *coming):
+        width = int(widest[at])
+        wanted[at] += gpus if gpus < width else -(-gpus // width) * width
+    return wanted
+
+
+def _powered(ledger: Ledger, node: int, idle_w: float) -> bool:
+    """Whether the budget has the watts of the node, which are drawn then."""
+    if ledger.watts_per_gpu is None:
+        return True
+    if ledger.spare_w(node) < idle_w:
+        return False
+    ledger.draw(node, idle_w)
+    return True
