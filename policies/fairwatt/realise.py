@@ -8,6 +8,7 @@ import numpy as np
 from policies.classic.victims import lost_s
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Schedule
+from policies.fairwatt.stoppable import Stoppable
 from policies.fairwatt.switching import Lack
 from policies.ledger import Ask, Ledger, RowPiece
 from policies.plan import Move, Piece, Preempt, Resize, SetClock, Start
@@ -52,11 +53,12 @@ class Realiser:
         chosen, slot = schedule.made.chosen.tolist(), schedule.made.slot.tolist()
         waiting: list[int] = []
         growing: list[int] = []
-        later: dict[int, list[int]] = {}
+        later: dict[int, Stoppable] = {}
         for job in schedule.order.tolist():
             way, stay = chosen[job], self._held_way[job]
             if stay >= 0 and slot[job] > 0:
-                later.setdefault(self._pool[stay], []).append(job)
+                there = later.setdefault(self._pool[stay], Stoppable(self.ledger))
+                there.add(job, self._held(job), self._lost_s[job])
             elif stay >= 0 and self._gpus[way] > self._gpus[stay]:
                 growing.append(job)
             elif stay >= 0 and way != stay:
@@ -64,7 +66,7 @@ class Realiser:
             elif stay < 0 and slot[job] == 0 and not self._start(job, way):
                 waiting.append(job)
         for job in waiting:
-            victims = later.get(self._pool[chosen[job]], [])
+            victims = later.get(self._pool[chosen[job]])
             if not (victims and self._claim(job, chosen[job], victims)):
                 self._start_anyhow(job, chosen[job])
         for job in growing:
@@ -186,19 +188,20 @@ class Realiser:
             ledger.draw(piece[0], watts)
         self.entries.clocks.append(SetClock(self._ids[job], clock))
 
-    def _claim(self, job: int, way: int, victims: list[int]) -> bool:
-        """Stop jobs that should run later, the last in order first, if that makes a place."""
+    def _claim(self, job: int, way: int, victims: Stoppable) -> bool:
+        """Stop jobs that should run later, if that makes a place."""
         ledger, ask, tenant = self.ledger, self._ask(job, way), self._tenant[job]
         kind = int(self.problem.options.gpu_type[way])
         room = self.most - len(self.entries.preempts)
-        stopped: list[int] = []
+        stopped = victims.cheapest(ask.gpus, *self._widths(ask, kind)) if room > 0 else []
+        if not 0 < len(stopped) <= room:
+            return False
+        for one in stopped:
+            self._give_back(one, self._held(one))
         found: list[RowPiece] | None = None
-        while victims and found is None and len(stopped) < room:
-            stopped.append(victims.pop())
-            self._give_back(stopped[-1], self._held(stopped[-1]))
-            if kind in ledger.types_within_quota(tenant, ask):
-                ask.unfit, ask.epoch = 0, ledger.epoch
-                found = ledger.strategy(ledger, ask, ask.own[kind])
+        if kind in ledger.types_within_quota(tenant, ask):
+            ask.unfit, ask.epoch = 0, ledger.epoch
+            found = ledger.strategy(ledger, ask, ask.own[kind])
         ground = {piece[0]: piece[1] for piece in found or ()}
         spared = [
             one
@@ -207,11 +210,21 @@ class Realiser:
         ]
         for one in spared:
             self._give_back(one, self._held(one), sign=-1)
-        victims.extend(reversed(spared))
         if found is None:
             return False
-        self._write_claim(job, way, [one for one in stopped if one not in spared], found)
+        gone = [one for one in stopped if one not in spared]
+        victims.remove(gone)
+        self._write_claim(job, way, gone, found)
         return True
+
+    def _widths(self, ask: Ask, kind: int) -> tuple[int, int]:
+        """GPUs of the widest node that the ask may use, and how many of these are empty."""
+        gpus, free = self.ledger.gpus, self.ledger.free
+        nodes = self.ledger.nodes_of(ask.own[kind])
+        widest = max((gpus[node] for node in nodes), default=1)
+        if ask.gpus <= widest:
+            return widest, 0
+        return widest, sum(free[node].bit_count() == widest for node in nodes)
 
     def _write_claim(self, job: int, way: int, stopped: list[int], found: list[RowPiece]) -> None:
         """Where GPUs change hands at once the job starts; elsewhere its place is kept for it."""
