@@ -9,6 +9,8 @@ from policies.fairwatt.compiled import compiled_kernel
 from policies.fairwatt.problem import Problem
 
 ITERATIONS = 80
+# A step takes some 10 us for every job: a long queue's bound is coarser instead of slower.
+EVALUATIONS = 250_000
 SLOWER = 0.85
 
 
@@ -64,12 +66,18 @@ def lower_bound(
     problem: Problem,
     upper: float,
     *,
-    iterations: int = ITERATIONS,
+    iterations: int | None = None,
     kernel: ModuleType | None = None,
 ) -> float:
     """Money below which no schedule of the planned jobs can be; `upper` is what one costs."""
     rents = Rents(problem, kernel)
-    for _ in range(iterations):
+    count = steps(len(problem.rows)) if iterations is None else iterations
+    for _ in range(count):
         if not rents.step(upper):
             break
     return rents.bound
+
+
+def steps(jobs: int) -> int:
+    """How often the prices are changed: at least one bound is found."""
+    return max(1, min(ITERATIONS, EVALUATIONS // max(jobs, 1)))

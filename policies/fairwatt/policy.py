@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from policies.fairwatt.bound import lower_bound
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import Problem, problem_of
 from policies.fairwatt.realise import Entries, Realiser
@@ -64,6 +65,9 @@ class Fairwatt:
             shown={"planned_cost": schedule.total},
             expected=tuple(_expected(problem, job, way) for job, way in entries.started.items()),
         )
+
+    def bound(self, snapshot: Snapshot, objective: float) -> float:
+        return lower_bound(problem_of(snapshot, self.parameters), objective)
 
 
 def left(problem: Problem, schedule: Schedule, entries: Entries) -> Left:
