@@ -178,6 +178,8 @@ _RULES: dict[str, tuple[str, str, str]] = {
     "attempt_onward_until": ("invalid_state", "", "A place to go on at is kept for a time."),
     "part_ended_when_over": ("invalid_state", "", "A part has an end exactly when it is over."),
     "allocation_shares": ("invalid_shares", "", "CPUs and memory are not negative."),
+    "round_gap": ("invalid_state", "", "A bound has a gap, not negative, and an objective."),
+    "round_bound": ("invalid_state", "", "A bound is not above the objective."),
     "round_status": ("invalid_status", "", "A round is done or failed."),
     "job_of_tenant": ("duplicate_id", "", "The id is taken."),
     "array_of_tenant": ("duplicate_id", "", "The id is taken."),

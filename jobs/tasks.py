@@ -1,6 +1,7 @@
 """Celery's doorbells: each reads the clock, calls one service and does nothing else."""
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from clusters.rounds import due_clusters, round_claim
@@ -13,6 +14,7 @@ from jobs.power.watch import power_watch
 from jobs.profiling.fits import fits_due
 from jobs.profiling.learning import attempts_learn
 from jobs.profiling.runs import runs_look
+from jobs.scheduling import bounding
 from jobs.scheduling.nudge import TASK
 from jobs.scheduling.retention import forget_rounds
 from jobs.scheduling.round import run_round
@@ -34,6 +36,22 @@ def tick() -> None:
 @shared_task(name=TASK)
 def schedule_round(cluster_id: int) -> None:
     run_round(cluster_id, now=timezone.now())
+
+
+@shared_task(name="jobs.bounds")
+def bounds() -> None:
+    """Ask for bounds of the newest rounds; once the next are asked for, nobody needs these."""
+    for round_id in bounding.rounds_to_bound():
+        bound.apply_async((round_id,), queue=bounding.QUEUE, expires=settings.BOUND_INTERVAL_S)
+
+
+@shared_task(
+    name="jobs.bound",
+    soft_time_limit=bounding.SOFT_LIMIT_S,
+    time_limit=bounding.HARD_LIMIT_S,
+)
+def bound(round_id: int) -> None:
+    bounding.bound_round(round_id)
 
 
 @shared_task(name="jobs.watch")

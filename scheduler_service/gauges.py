@@ -26,6 +26,17 @@ class Gauge:
     sql: str
 
 
+_LAST = (
+    "FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT objective FROM jobs_round"
+    "   WHERE cluster_id = cluster.id ORDER BY id DESC LIMIT 1) round"
+    " WHERE round.objective IS NOT NULL"
+)
+# A policy that was replaced leaves no figures behind.
+_BOUNDED = (
+    "FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT * FROM jobs_round"
+    "   WHERE cluster_id = cluster.id AND bound IS NOT NULL ORDER BY id DESC LIMIT 1) round"
+    " WHERE round.policy = cluster.policy"
+)
 GAUGES = (
     Gauge(
         "fairwatt_jobs",
@@ -137,6 +148,25 @@ GAUGES = (
         "SELECT cluster.name, extract(epoch FROM now() - round.started_at)"
         " FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT started_at FROM jobs_round"
         "   WHERE cluster_id = cluster.id ORDER BY id DESC LIMIT 1) round",
+    ),
+    Gauge(
+        "fairwatt_round_objective",
+        "Objective of the cluster's last round, and of the last of its policy that has a bound.",
+        ("cluster", "which"),
+        f"SELECT cluster.name, 'last', round.objective {_LAST}"
+        f" UNION ALL SELECT cluster.name, 'bounded', round.objective {_BOUNDED}",
+    ),
+    Gauge(
+        "fairwatt_round_bound",
+        "What no plan falls below: of the cluster's last round that has a bound.",
+        ("cluster",),
+        f"SELECT cluster.name, round.bound {_BOUNDED}",
+    ),
+    Gauge(
+        "fairwatt_round_gap",
+        "How much of its objective lies above its bound: of the cluster's last round that has one.",
+        ("cluster",),
+        f"SELECT cluster.name, round.gap {_BOUNDED}",
     ),
 )
 

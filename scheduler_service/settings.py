@@ -131,6 +131,7 @@ POWER_COMMAND = shlex.split(environment.text("FAIRWATT_POWER_COMMAND", ""))
 CLOCK_FAULTS = environment.text("FAIRWATT_CLOCK_FAULTS", "no") == "yes"
 
 # Of a cluster's GPUs, how many may measure profiles at once (one always may), and for how long.
+BOUND_INTERVAL_S = environment.number("BOUND_INTERVAL_S", 60.0)
 PROFILING_SHARE = environment.number("PROFILING_SHARE", 0.1)
 PROFILING_LONGEST_S = environment.integer("PROFILING_LONGEST_S", 900)
 
@@ -194,6 +195,12 @@ CELERY_BEAT_SCHEDULE = {
     "forecasts": {"task": "whatif.tick", "schedule": 10.0, "options": {"expires": 9}},
     "simulations": {"task": "whatif.sweep", "schedule": 30.0, "options": {"expires": 25}},
 }
+if BOUND_INTERVAL_S > 0:
+    CELERY_BEAT_SCHEDULE["bounds"] = {
+        "task": "jobs.bounds",
+        "schedule": BOUND_INTERVAL_S,
+        "options": {"expires": BOUND_INTERVAL_S},
+    }
 
 LOGGING = {
     "version": 1,

@@ -29,6 +29,8 @@ class RoundAdmin(HistoryAdmin):
         "resized",
         "waiting",
         "stale",
+        "shown_objective",
+        "shown_gap",
     )
     list_filter = ("status", "cluster", "policy")
     search_fields = ("=id", "plan_digest", "snapshot_digest")
@@ -59,6 +61,14 @@ class RoundAdmin(HistoryAdmin):
     @admin.display(description="apply ms", ordering="apply_ms")
     def apply_step(self, entry: Round) -> str:
         return f"{entry.apply_ms:.1f}"
+
+    @admin.display(description="objective", ordering="objective", empty_value="")
+    def shown_objective(self, entry: Round) -> str | None:
+        return None if entry.objective is None else f"{entry.objective:.6g}"
+
+    @admin.display(description="gap", ordering="gap", empty_value="")
+    def shown_gap(self, entry: Round) -> str | None:
+        return None if entry.gap is None else f"{entry.gap:.1%}"
 
 
 @admin.register(Decision)

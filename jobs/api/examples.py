@@ -213,11 +213,21 @@ _ROUND: dict[str, Any] = {
     "waiting": 2,
     "stale": 0,
     "objective": 0.0,
+    "bound": None,
+    "gap": None,
     "shown": {},
     "snapshot_digest": "9f2c",
     "plan_digest": "51aa",
     "shadow_policy": None,
     "shadow_ms": None,
+}
+_BOUNDED = {
+    **_ROUND,
+    "policy": "fairwatt",
+    "objective": 42.5,
+    "bound": 39.1,
+    "gap": 0.08,
+    "shown": {"planned_cost": 42.5},
 }
 _DECISION = {
     "job_id": 4711,
@@ -231,7 +241,7 @@ _DECISION = {
 }
 ROUNDS = {
     "list": Example(response=_ROUND),
-    "retrieve": Example(response=_ROUND),
+    "retrieve": Example(response=_BOUNDED),
     "decisions": Example(response={"items": [_DECISION], "next": None}),
 }
 

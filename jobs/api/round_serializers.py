@@ -27,7 +27,23 @@ class RoundOut(StrictSerializer):
     switched = fields.Integer(read_only=True, help_text="Nodes that were switched off or on.")
     waiting = fields.Integer(read_only=True)
     stale = fields.Integer(read_only=True)
-    objective = fields.Number(read_only=True, allow_null=True)
+    objective = fields.Number(
+        read_only=True,
+        allow_null=True,
+        help_text="What the plan is worth to its policy, less is better; of `fairwatt` the money "
+        "of its schedule ahead. Null if the round failed.",
+    )
+    bound = fields.Number(
+        read_only=True,
+        allow_null=True,
+        help_text="What no plan of the same snapshot falls below; of some rounds, worked out "
+        "later, if the policy knows bounds.",
+    )
+    gap = fields.Number(
+        read_only=True,
+        allow_null=True,
+        help_text="(objective - bound) / |objective|, 0 where the objective is 0.",
+    )
     shown = fields.JsonObject(read_only=True)
     snapshot_digest = fields.Text(read_only=True)
     plan_digest = fields.Text(read_only=True)

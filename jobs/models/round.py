@@ -1,7 +1,10 @@
 """One run of a policy, what it decided, and all that is needed to replay it."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Abs
+
+from policies.policy import ROUNDING
 
 
 class Round(models.Model):
@@ -31,6 +34,10 @@ class Round(models.Model):
     waiting = models.IntegerField(default=0)
     stale = models.IntegerField(default=0)
     objective = models.FloatField(null=True)
+    # What no plan falls below, and how much of the objective lies above that; only some rounds are
+    # looked at, and later.
+    bound = models.FloatField(null=True)
+    gap = models.FloatField(null=True)
     shown = models.JSONField(default=dict)
     # The compressed snapshot and plan; retention empties them, the digests stay.
     snapshot = models.BinaryField(null=True)
@@ -45,8 +52,24 @@ class Round(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(condition=Q(status__in=("done", "failed")), name="round_status"),
+            models.CheckConstraint(
+                condition=Q(bound__isnull=True, gap__isnull=True)
+                | Q(bound__isnull=False, gap__isnull=False, gap__gte=0, objective__isnull=False),
+                name="round_gap",
+            ),
+            models.CheckConstraint(
+                condition=Q(bound__lte=F("objective") + ROUNDING * Abs(F("objective"))),
+                name="round_bound",
+            ),
         )
-        indexes = (models.Index(fields=["cluster", "-id"], name="round_by_cluster"),)
+        indexes = (
+            models.Index(fields=["cluster", "-id"], name="round_by_cluster"),
+            models.Index(
+                fields=["cluster", "-id"],
+                condition=Q(bound__isnull=False),
+                name="round_bounded",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"round {self.pk} ({self.policy})"

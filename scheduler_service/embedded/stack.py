@@ -70,8 +70,8 @@ def _worker(site: Site) -> Program:
 
 
 def _whatif(site: Site) -> Program:
-    """A worker for simulations alone: a round never waits behind one."""
-    queues = ("--queues", "forecasts,simulations", "--hostname", "whatif@%h")
+    """A worker for what may take its time: a round never waits behind a simulation or a bound."""
+    queues = ("--queues", "forecasts,gaps,simulations", "--hostname", "whatif@%h")
     options = ("--concurrency", "1", "--loglevel", _log_level(site))
     arguments = (*CELERY, "worker", *queues, *options)
     return replace(_python(site, "whatif", *arguments), orphan_signal=signal.SIGQUIT)

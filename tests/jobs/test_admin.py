@@ -86,6 +86,19 @@ def test_rounds_show_milliseconds_but_no_blobs(browser: Client, worked: Round) -
     assert "memory at 0x" not in page
 
 
+@committing
+def test_rounds_show_their_gap_once_they_have_one(browser: Client, worked: Round) -> None:
+    def listed() -> str:
+        return str(browser.get("/admin/jobs/round/").content.decode())
+
+    assert "37.5%" not in listed()
+    Round.objects.filter(pk=worked.pk).update(objective=4.0, bound=2.5, gap=0.375)
+    assert "37.5%" in listed()
+    page = browser.get(f"/admin/jobs/round/{worked.pk}/change/").content.decode()
+    assert "0.375" in page
+    assert "2.5" in page
+
+
 def test_jobs_are_cancelled_through_the_service(
     browser: Client, person: User, submit: Submit
 ) -> None:

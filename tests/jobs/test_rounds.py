@@ -6,6 +6,7 @@ import pytest
 
 from clusters.models import Cluster
 from jobs.models import Job, Round
+from jobs.scheduling.bounding import bound_round
 from jobs.scheduling.round import decide
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
@@ -45,6 +46,24 @@ def test_operators_list_rounds_without_their_blobs(operator: Api, contended: Rou
     assert operator.get(f"{ROUNDS}{contended.pk}/").json() == item
     assert operator.get(f"{ROUNDS}?cluster=nowhere").json()["items"] == []
     assert len(operator.get(f"{ROUNDS}?policy=fifo&status=done").json()["items"]) == 1
+
+
+def test_a_round_shows_how_far_from_the_best_it_may_be(
+    operator: Api, submit: Submit, world: World
+) -> None:
+    Cluster.objects.filter(pk=world.cluster.pk).update(policy="fairwatt")
+    submit(gpus=8, estimated_run_s=3600)
+    submit(gpus=8, estimated_run_s=3600)
+    entry = run(world)
+    shown = operator.get(f"{ROUNDS}{entry.pk}/").json()
+    assert (shown["objective"], shown["bound"], shown["gap"]) == (entry.objective, None, None)
+    assert bound_round(entry.pk)
+    shown = operator.get(f"{ROUNDS}{entry.pk}/").json()
+    assert shown["objective"] == entry.objective
+    assert 0 < shown["bound"] < shown["objective"]
+    assert shown["gap"] == pytest.approx(1 - shown["bound"] / shown["objective"])
+    (listed,) = operator.get(ROUNDS).json()["items"]
+    assert listed == shown
 
 
 def test_tenants_do_not_list_rounds(member: Api, contended: Round) -> None:

@@ -7,7 +7,9 @@ import pytest
 import yaml
 
 from agent.cli import _parse
+from jobs.scheduling import bounding
 from tests.scheduler_service.environment_names import ROOT, names_read
+from whatif import doorbell
 
 OURS = ("migrate", "api", "worker", "whatif", "beat")
 TEXT = (ROOT / "docker-compose.yml").read_text()
@@ -74,6 +76,13 @@ def test_whatever_stays_up_is_watched(name: str) -> None:
 def test_nothing_starts_before_the_migrations_are_applied(name: str) -> None:
     needs = SERVICES[name]["depends_on"]
     assert needs["migrate"]["condition"] == "service_completed_successfully"
+
+
+def test_every_queue_has_a_worker_here_and_with_make_up() -> None:
+    queues = ",".join(sorted({bounding.QUEUE, *doorbell.QUEUES.values()}))
+    assert f"--queues={queues}" in SERVICES["whatif"]["command"]
+    stack = ROOT / "scheduler_service" / "embedded" / "stack.py"
+    assert f'("--queues", "{queues}", ' in stack.read_text()
 
 
 def test_data_is_kept_in_volumes() -> None:

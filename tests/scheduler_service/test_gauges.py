@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from clusters.models import Cluster, Gpu, Node, PowerBreach, PowerState
 from jobs.ledger.settle import settle
+from jobs.models import Round
 from jobs.scheduling.round import run_round
 from scheduler_service import gauges
 from scheduler_service.gauges import FRESH_S, GAUGES, DatabaseGauges
@@ -70,6 +71,30 @@ def test_rounds_and_meters_are_watched(metered: Metered) -> None:
     assert registry.get_sample_value("fairwatt_meters_due", {}) == 1
     settle(metered.attempt.pk, now=later(metered, days=1))
     assert _registry().get_sample_value("fairwatt_meters_due", {}) == 0
+
+
+def test_bounds_are_of_the_last_round_that_has_one(metered: Metered) -> None:
+    first, last = (run_round(metered.job.cluster_id, now=NOW) for _ in range(2))
+    assert first is not None
+    assert last is not None
+    rounds = Round.objects.filter(pk=first.pk)
+    rounds.update(objective=8.0, bound=6.0, gap=0.25)
+    Round.objects.filter(pk=last.pk).update(objective=9.0)
+
+    def read() -> list[float | None]:
+        registry = _registry()
+        named = [("objective", {"which": "last"}), ("objective", {"which": "bounded"})]
+        named += [("bound", {}), ("gap", {})]
+        return [
+            registry.get_sample_value(f"fairwatt_round_{name}", {"cluster": "c", **labels})
+            for name, labels in named
+        ]
+
+    assert read() == [9.0, 8.0, 6.0, 0.25]
+    # A policy that was replaced leaves no figures behind, nor does a failed round an objective.
+    rounds.update(policy="another")
+    Round.objects.filter(pk=last.pk).update(objective=None)
+    assert read() == [None] * 4
 
 
 def test_the_brake_and_faults_show(metered: Metered) -> None:
