@@ -28,11 +28,10 @@ class GapWatch:
     def plan(self, snapshot: Snapshot) -> Plan:
         plan = self._policy.plan(snapshot)
         self._rounds += 1
-        if (
-            self._rounds % self._every == 0
-            and plan.objective
-            and isinstance(self._policy, Bounding)
-        ):
-            bound = self._policy.bound(snapshot, plan.objective)
-            self.gaps.append(gap(plan.objective, bound))
+        if self._rounds % self._every == 0 and plan.objective:
+            self._look(snapshot, plan.objective)
         return plan
+
+    def _look(self, snapshot: Snapshot, objective: float) -> None:
+        if isinstance(self._policy, Bounding):
+            self.gaps.append(gap(objective, self._policy.bound(snapshot, objective)))
