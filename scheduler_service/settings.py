@@ -130,8 +130,10 @@ POWER_COMMAND = shlex.split(environment.text("FAIRWATT_POWER_COMMAND", ""))
 # Whether a GPU that ignores its clock is also taken out of scheduling.
 CLOCK_FAULTS = environment.text("FAIRWATT_CLOCK_FAULTS", "no") == "yes"
 
-# Of a cluster's GPUs, how many may measure profiles at once (one always may), and for how long.
+# How often the newest round of each cluster is compared with its lower bound; 0 is never.
 BOUND_INTERVAL_S = environment.number("BOUND_INTERVAL_S", 60.0)
+
+# Of a cluster's GPUs, how many may measure profiles at once (one always may), and for how long.
 PROFILING_SHARE = environment.number("PROFILING_SHARE", 0.1)
 PROFILING_LONGEST_S = environment.integer("PROFILING_LONGEST_S", 900)
 
