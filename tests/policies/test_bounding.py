@@ -53,7 +53,8 @@ def test_two_jobs_for_one_gpu_have_the_gap_worked_out_by_hand() -> None:
     """
     jobs = [queued(1, est_run_s=30.0, submitted_s=NOW_S) for _ in range(2)]
     snapshot = World(nodes=[Node(gpus=1)], jobs=jobs).snapshot()
-    policy = build("fairwatt", {"assumed_price_per_kwh": 0.15, "wait_price_per_h": 0.1})
+    given = {"assumed_price_per_kwh": 0.15, "wait_price_per_h": 0.1, "power_off": False}
+    policy = build("fairwatt", given)
     assert isinstance(policy, Bounding)
     energy, second = 0.25 * 30 / 3600 * 0.15, 0.1 / 3600
     objective = policy.plan(snapshot).objective

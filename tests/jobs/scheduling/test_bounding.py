@@ -34,7 +34,12 @@ from tests.jobs.scheduling.world import (
 
 pytestmark = pytest.mark.django_db
 ROUND, BOUND = 0x0F41_0001, 0x0F41_0002
-MONEY: dict[str, Any] = {"assumed_price_per_kwh": 0.15, "wait_price_per_h": 0.1, "fairness": 0.0}
+MONEY: dict[str, Any] = {
+    "assumed_price_per_kwh": 0.15,
+    "wait_price_per_h": 0.1,
+    "fairness": 0.0,
+    "power_off": False,
+}
 
 
 def bounded_cluster(policy: str = "fairwatt", **parameters: Any) -> Cluster:
