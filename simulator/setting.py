@@ -20,7 +20,10 @@ Outage = tuple[float, int, float]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Setting:
-    """`believed_work` is what policies see of the jobs' work; nan where they know nothing."""
+    """`believed_work` is what policies see of the jobs' work; nan where they know nothing.
+
+    With `believed_price` they see that of the future, and learn a price once it is in force.
+    """
 
     jobs: Workload
     tenants: TenantTable
@@ -37,6 +40,7 @@ class Setting:
     power_budget_w: float = math.inf
     allowance: Allowance | None = None
     price: Curve | None = None
+    believed_price: Curve | None = None
     carbon: Curve | None = None
     empty_nodes_off: bool = False
     """Whether a node without a job counts as off, at once and for as long as it has none."""

@@ -1,6 +1,6 @@
 """The worlds of the PowerFlow-style experiment: Philly jobs that behave like measured models."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal
@@ -88,15 +88,15 @@ class Case:
         return self.policy()[0] in ELASTIC and self.ablation != "GPU count fixed"
 
 
-def machines() -> Machines:
+def machines(nodes: int = NODES) -> Machines:
     known = load_gpu_types()[GPU_TYPE]
     kind = GpuKind(name=GPU_TYPE, idle_w=known.idle_w, max_w=known.max_w, mem_mib=known.mem_mib)
     node = NodeKind(
-        count=NODES,
+        count=nodes,
         gpus=GPUS_PER_NODE,
         gpu_type=GPU_TYPE,
         per_rack=4,
-        per_switch=NODES,
+        per_switch=nodes,
         host_idle_w=HOST_IDLE_W,
         host_peak_w=HOST_PEAK_W,
     )
@@ -109,7 +109,7 @@ def most_w() -> float:
 
 
 def setting_of(case: Case) -> Setting:
-    there, profiles, jobs = machines(), _profiles(), workload(case.window)
+    there, table, jobs = machines(), profiles(), workload(case.window)
     if case.elastic:
         jobs = jobs.but(gpus=np.ones(len(jobs)), max_gpus=np.full(len(jobs), MOST_GPUS))
     return Setting(
@@ -118,8 +118,8 @@ def setting_of(case: Case) -> Setting:
         tenant_names=("all",),
         machines=there,
         believed_work=jobs.work,
-        profiles=profiles,
-        believed_profiles=profiles,
+        profiles=table,
+        believed_profiles=table,
         costs=COSTS,
         origin_s=float(jobs.submitted_s[0]),
         seed=case.window,
@@ -128,17 +128,21 @@ def setting_of(case: Case) -> Setting:
 
 
 @cache
-def _profiles() -> ProfileTable:
+def profiles() -> ProfileTable:
     return example_table(GPU_TYPE)[1]
 
 
 @cache
 def workload(window: int) -> Workload:
-    """The jobs of a window with the GPUs they asked for, their work in steps of their model."""
-    jobs = _busiest_window(window).jobs
+    from_s = FIRST_MONDAY_AT.timestamp() + window * WINDOW_DAYS * DAY_S
+    return modelled(from_s, from_s + WINDOW_DAYS * DAY_S, seed=window)
+
+
+def modelled(from_s: float, to_s: float, *, seed: int) -> Workload:
+    """Jobs of a stretch with the GPUs they asked for, their work in steps of their model."""
+    jobs, table = scale.window(_busiest(), from_s, to_s).jobs, profiles()
     asked = (1 << np.ceil(np.log2(jobs.gpus)).astype(np.int64)).clip(max=MOST_GPUS)
-    profile = _models(asked, _profiles(), np.random.default_rng([window, 3]))
-    table = _profiles()
+    profile = models(asked, table, np.random.default_rng([seed, 3]))
     at = np.searchsorted(table.gpu_counts, asked)
     work = jobs.work * table.throughput[profile, 0, at, -1]
     count = len(jobs)
@@ -152,8 +156,11 @@ def workload(window: int) -> Workload:
     )
 
 
-def _models(asked: I64, table: ProfileTable, random: np.random.Generator) -> I64:
-    """At random among the models that gain from the last doubling: users do not ask for a loss."""
+def models(asked: I64, table: ProfileTable, random: np.random.Generator) -> I64:
+    """At random among the models that gain from the last doubling: users do not ask for a loss.
+
+    Gains are those of the first GPU type at the highest clock.
+    """
     speed: F64 = table.throughput[:, 0, :, -1]
     counts: I32 = table.gpu_counts
     chosen = np.zeros(len(asked), np.int64)
@@ -167,9 +174,6 @@ def _models(asked: I64, table: ProfileTable, random: np.random.Generator) -> I64
 
 
 @cache
-def _busiest_window(window: int) -> Trace:
+def _busiest() -> Trace:
     trace, _ = philly(data_directory() / "philly" / "philly.csv.gz")
-    busiest = scale.busiest_partitions(trace, 1)
-    from_s = FIRST_MONDAY_AT.timestamp() + window * WINDOW_DAYS * DAY_S
-    cut = scale.window(busiest, from_s, from_s + WINDOW_DAYS * DAY_S)
-    return replace(cut, partitions=())
+    return scale.busiest_partitions(trace, 1)

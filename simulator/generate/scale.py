@@ -30,11 +30,13 @@ def busiest_partitions(trace: Trace, count: int) -> Trace:
     return Trace(kept.but(partition=row_of[kept.partition]), trace.tenants, names, trace.gpu_types)
 
 
-def at_load(trace: Trace, gpus: int, span_s: float, load: float, seed: int) -> Trace:
+def at_load(
+    trace: Trace, gpus: int, span_s: float, load: float, seed: int, *, most_shift_s: float = 1800.0
+) -> Trace:
     """Draw jobs with replacement until they ask for `load` of `gpus` GPUs over `span_s`.
 
     So arrivals are thinned or repeated at random, and seeds differ as samples of one workload do.
-    A repeated job arrives up to half an hour from its original, so that copies are not one gang.
+    A repeated job arrives up to `most_shift_s` from its original, so that copies are not one gang.
     """
     random = np.random.default_rng([seed, 1])
     wanted_gpu_s = load * gpus * span_s
@@ -45,7 +47,7 @@ def at_load(trace: Trace, gpus: int, span_s: float, load: float, seed: int) -> T
     rows = np.concatenate(drawn)
     enough = int(np.searchsorted(np.cumsum(gpu_s[rows]), wanted_gpu_s)) + 1
     rows = np.sort(rows[:enough])
-    shift_s = random.uniform(-1800.0, 1800.0, len(rows))
+    shift_s = random.uniform(-most_shift_s, most_shift_s, len(rows))
     shift_s[np.flatnonzero(np.diff(rows, prepend=-1))] = 0.0
     chosen = trace.jobs.rows(rows)
     low_s, high_s = trace.jobs.submitted_s[0], trace.jobs.submitted_s[-1]

@@ -14,14 +14,14 @@ _PAI_TASKS = (
 )  # fmt: skip
 
 
-def openb_pods(path: Path) -> tuple[Trace, Report]:
-    """Pods that ask for whole GPUs; a pod ran from its scheduling to its deletion."""
+def openb_pods(path: Path, *, parts_as_whole: bool = False) -> tuple[Trace, Report]:
+    """Pods that ask for whole GPUs, or for parts too; a pod ran from scheduling to deletion."""
 
     def job_of(row: Row) -> TraceJob:
         gpus = row.whole("num_gpu")
         if not gpus:
             raise SkipRow("without GPUs")
-        if row.whole("gpu_milli") < _WHOLE_GPU_MILLI:
+        if row.whole("gpu_milli") < _WHOLE_GPU_MILLI and not parts_as_whole:
             raise SkipRow("that ask for part of a GPU")
         if not row.text("scheduled_time"):
             raise SkipRow("that were never scheduled")

@@ -115,7 +115,7 @@ def test_cases_are_told_apart_by_their_names() -> None:
 
 @needs_data
 def test_windows_hold_jobs_that_gain_from_what_they_asked_for() -> None:
-    table = powerflow_settings._profiles()
+    table = powerflow_settings.profiles()
     for window in powerflow_settings.WINDOWS:
         jobs = workload(window)
         assert 150 < len(jobs) < 400
