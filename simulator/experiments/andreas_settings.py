@@ -1,16 +1,15 @@
 """The published setting of ANDREAS: nodes, applications, arrivals and due dates, as fixed there."""
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from policies.columns import F64, I64
-from policies.models.curve import Curve
 from policies.snapshot import ProfileTable, Span
 from simulator.costs import Costs
 from simulator.engine import Pace
+from simulator.experiments.andreas_tariff import TariffName, price_of
 from simulator.machines import GpuKind, Machines, NodeKind, build
 from simulator.setting import Setting, unlimited_tenants
 from simulator.workload import Workload
@@ -22,7 +21,6 @@ SEEDS = (0, 1, 2, 3, 4)
 BASELINES = ("fifo", "edf", "ps")
 VARIANTS = ("exclusive", "shared")
 
-PRICE_PER_KWH = "0.17168313"
 PUE = 1.33
 RESCHEDULE_S = 3600.0
 GPU_TYPES = ("TESLA", "TURING")
@@ -65,6 +63,17 @@ ANDREAS: dict[str, Any] = {
     "min_run_s": 0.0,
     "analyzer": False,
 }
+# The objective of the paper is energy and tardiness, in a world where no change costs time.
+FAIRWATT: dict[str, Any] = {
+    "wait_price_per_h": 0,
+    "empty_nodes_off": True,
+    "hysteresis": 1,
+    "min_run_s": 0,
+    "fairness": 0,
+}
+
+# Policies of the registry under their own names; the other methods are an order and a variant.
+METHODS: dict[str, dict[str, Any]] = {"andreas": ANDREAS, "fairwatt": FAIRWATT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +84,15 @@ class Case:
     instance: int
     method: str
     seed: int = 0
+    tariff: TariffName = "flat"
 
     def name(self) -> str:
-        return f"{self.method} (N={self.nodes}, instance {self.instance}, seed {self.seed})"
+        tariff = "" if self.tariff == "flat" else f", {self.tariff}"
+        return f"{self.method} (N={self.nodes}, instance {self.instance}, seed {self.seed}{tariff})"
 
     def policy(self) -> tuple[str, dict[str, Any]]:
-        if self.method == "andreas":
-            return "andreas", ANDREAS
+        if self.method in METHODS:
+            return self.method, METHODS[self.method]
         order, variant = self.method.split()
         return "first-principle", {
             "energy": "node",
@@ -181,6 +192,6 @@ def setting_of(case: Case) -> Setting:
         origin_s=0.0,
         seed=case.seed,
         pue=PUE,
-        price=Curve.piecewise(np.array([0, 10**9]), [Decimal(PRICE_PER_KWH)]),
+        price=price_of(case.tariff),
         empty_nodes_off=True,
     )

@@ -1,4 +1,4 @@
-"""PowerFlow-style: completion times at equal energy against Gandiva, Tiresias, AFS and FIFO."""
+"""PowerFlow-style: JCT at equal energy against Gandiva, Tiresias, AFS, FIFO and fairwatt."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from policies.registry import build
 from simulator.engine import Engine
+from simulator.experiments import powerflow_fairwatt
 from simulator.experiments.bars import Bar, at_least
 from simulator.experiments.powerflow_curve import Point, Spread, front, ratio, spread
 from simulator.experiments.powerflow_plot import curve_figure
@@ -18,6 +19,7 @@ from simulator.experiments.powerflow_settings import (
     COSTS,
     ETAS,
     PACE,
+    WAIT_PRICES_PER_H,
     WINDOWS,
     Ablation,
     Case,
@@ -47,7 +49,10 @@ def grid() -> list[Case]:
         for ablation in ABLATIONS
         for eta in ABLATION_ETAS
     ]
-    return [*sweep, *baselines, *ablations]
+    dial = [
+        Case(window, wait_price_per_h=price) for window in WINDOWS for price in WAIT_PRICES_PER_H
+    ]
+    return [*sweep, *baselines, *ablations, *dial]
 
 
 def run_case(case: Case) -> dict[str, Any]:
@@ -68,19 +73,26 @@ def reproduce(directory: Path, given: argparse.Namespace) -> int:
     records = run_all(directory, runs, run_case, processes=given.processes, fresh=given.fresh)
     ratios = ratios_of(records)
     spreads = {name: spread(list(by.values())) for name, by in ratios.items()}
-    bars = bars_of(spreads)
+    ours, theirs = dials_of(records), {w: curve_of(records, w) for w in WINDOWS}
+    bars = [*bars_of(spreads), powerflow_fairwatt.bar_of(ours, theirs)]
     changes = ablations_of(records)
-    write_json(directory / "results.json", _results(cases, records, ratios, bars, changes))
+    results = _results(cases, records, ratios, bars, changes)
+    results["fairwatt"] = powerflow_fairwatt.results_of(ours, theirs)
+    write_json(directory / "results.json", results)
     write_summaries(
         directory / "summary.csv", [(asdict(c), records[c.name()]["summary"]) for c in cases]
     )
     tables = [
         ("JCT of a baseline over PowerFlow-style at its energy", _ratio_table(ratios, spreads)),
+        (
+            "fairwatt at equal energy",
+            powerflow_fairwatt.table_of(ours, theirs, ETAS, WAIT_PRICES_PER_H),
+        ),
         ("Ablations: factor to the whole policy at the same eta", _ablation_table(changes)),
         ("Runs", _runs_table(cases, records)),
     ]
     _write_report(directory, records, tables, bars)
-    for _, table in tables[:2]:
+    for _, table in tables[:3]:
         tell(aligned(table))
         tell("")
     for bar in bars:
@@ -96,6 +108,14 @@ def point_of(records: Records, case: Case) -> Point:
 
 def curve_of(records: Records, window: int) -> list[Point]:
     return [point_of(records, Case(window, eta=eta)) for eta in ETAS]
+
+
+def dials_of(records: Records) -> dict[int, list[Point]]:
+    """fairwatt's points, by window."""
+    return {
+        window: [point_of(records, Case(window, wait_price_per_h=p)) for p in WAIT_PRICES_PER_H]
+        for window in WINDOWS
+    }
 
 
 def ratios_of(records: Records) -> dict[str, dict[int, float]]:
@@ -232,7 +252,11 @@ def _write_report(
     figures = []
     for window in WINDOWS:
         beside = {name: point_of(records, Case(window, baseline=name)) for name in BASELINES}
-        plot = curve_figure(curve_of(records, window), beside)
+        swept = {
+            "PowerFlow-style": curve_of(records, window),
+            "fairwatt": dials_of(records)[window],
+        }
+        plot = curve_figure(swept, beside)
         plot.savefig(directory / f"curve_window_{window}.png", dpi=DPI)
         figures.append((f"Energy against mean completion time, window {window}", svg_of(plot)))
     verdict = {True: "holds", False: "does not hold"}

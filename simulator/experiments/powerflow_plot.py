@@ -10,25 +10,19 @@ from simulator.report.png import SIZE_INCHES
 MARKERS = "osD^v<>P"
 
 
-def curve_figure(swept: Sequence[Point], beside: Mapping[str, Point]) -> Figure:
-    """The sweep as points with its front as a line, and every baseline."""
+def curve_figure(swept: Mapping[str, Sequence[Point]], beside: Mapping[str, Point]) -> Figure:
+    """Every sweep as points with its front as a line, and every baseline."""
     figure = Figure(figsize=SIZE_INCHES)
     axes = figure.subplots()
-    line = front(swept)
-    axes.plot([p.energy_kwh / 1000 for p in line], [p.jct_s / 3600 for p in line], lw=1.5)
-    axes.plot(
-        [p.energy_kwh / 1000 for p in swept],
-        [p.jct_s / 3600 for p in swept],
-        ".",
-        color="C0",
-        label="PowerFlow-style",
-    )
-    for at, (name, point) in enumerate(beside.items()):
+    for at, (name, points) in enumerate(swept.items()):
+        line, color = front(points), f"C{at}"
+        axes.plot(*_hours_over_mwh(line), color=color, lw=1.5)
+        axes.plot(*_hours_over_mwh(points), ".", color=color, label=name)
+    for at, (name, point) in enumerate(beside.items(), len(swept)):
         axes.plot(
-            [point.energy_kwh / 1000],
-            [point.jct_s / 3600],
+            *_hours_over_mwh([point]),
             MARKERS[at % len(MARKERS)],
-            color=f"C{at + 1}",
+            color=f"C{at}",
             label=name,
         )
     axes.set(xlabel="MWh", ylabel="mean completion time, hours", yscale="log")
@@ -36,3 +30,7 @@ def curve_figure(swept: Sequence[Point], beside: Mapping[str, Point]) -> Figure:
     axes.legend(fontsize=7)
     figure.tight_layout()
     return figure
+
+
+def _hours_over_mwh(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+    return [p.energy_kwh / 1000 for p in points], [p.jct_s / 3600 for p in points]

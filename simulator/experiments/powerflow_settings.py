@@ -59,29 +59,40 @@ BASELINES: dict[str, tuple[str, dict[str, Any]]] = {
     "AFS-style": ("afs", {}),
     "AFS-style + Zeus-style": ("afs", {"clock": "efficient"}),
 }
-ELASTIC = ("afs", "powerflow")
+WAIT_PRICES_PER_H = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""fairwatt's dial; it has no power budget and one tenant, so that fairness means nothing."""
+ELASTIC = ("afs", "powerflow", "fairwatt")
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run: a baseline, or PowerFlow-style at a share `eta` of the most the cluster draws."""
+    """One run: a baseline, fairwatt, or PowerFlow-style at a share `eta` of the most watts."""
 
     window: int
     baseline: str = ""
     eta: float = 0.0
     ablation: Ablation = ""
+    wait_price_per_h: float = 0.0
 
     def name(self) -> str:
         """Tells every case from every other, for people and as a key."""
         if self.baseline:
             return f"{self.baseline} (window {self.window})"
+        if self.wait_price_per_h:
+            return f"fairwatt, wait price {self.wait_price_per_h:g} (window {self.window})"
         without = f", {self.ablation}" if self.ablation else ""
         return f"PowerFlow-style{without}, eta {self.eta:g} (window {self.window})"
 
     def policy(self) -> tuple[str, dict[str, Any]]:
         if self.baseline:
             return BASELINES[self.baseline]
+        if self.wait_price_per_h:
+            return "fairwatt", {"wait_price_per_h": self.wait_price_per_h, "fairness": 0}
         return "powerflow", ABLATIONS[self.ablation] if self.ablation else {}
+
+    @property
+    def power_budget_w(self) -> float:
+        return self.eta * most_w() if self.eta else float("inf")
 
     @property
     def elastic(self) -> bool:
@@ -123,7 +134,7 @@ def setting_of(case: Case) -> Setting:
         costs=COSTS,
         origin_s=float(jobs.submitted_s[0]),
         seed=case.window,
-        power_budget_w=float("inf") if case.baseline else case.eta * most_w(),
+        power_budget_w=case.power_budget_w,
     )
 
 

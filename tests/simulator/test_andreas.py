@@ -25,9 +25,13 @@ from simulator.experiments.andreas_settings import (
     setting_of,
     workload,
 )
+from simulator.experiments.andreas_tariff import PRICE_PER_KWH, price_of
 from simulator.measure import measure
 from simulator.prices import PriceView
+from simulator.scenario.files import data_directory
 from simulator.world import World
+
+needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 
 
 def run(case: Case, costs: Costs | None = None, pace: Pace = PACE, **given: Any) -> Outcome:
@@ -123,6 +127,29 @@ def test_exclusive_nodes_have_one_job_and_nobody_is_changed() -> None:
         assert len(outcome.log.stretches) == 100
 
 
+@needs_data
+def test_the_time_of_use_is_that_of_a_summer_week_at_the_flat_mean() -> None:
+    """It begins on Monday at midnight: off-peak until 8:30, the peak from noon until 18:00."""
+    curve = price_of("time-of-use")
+    off, half, peak = 0.08981, 0.1196, 0.16299
+    hours = np.array([0.0, 8.49, 8.5, 12.0, 17.99, 18.0, 21.5, 24 * 5 + 14])
+    seen = curve.price_at(hours * 3600)
+    week = 5 * (11 * off + 7 * half + 6 * peak) + 48 * off
+    charges = np.array([off, off, half, peak, peak, half, off, off])
+    assert seen == pytest.approx(charges * float(PRICE_PER_KWH) * 168 / week)
+    assert float(curve.integral(0, 7 * 86_400)) == pytest.approx(float(PRICE_PER_KWH) * 604_800)
+    assert price_of("flat").price_at(5.0) == float(PRICE_PER_KWH)
+
+
+@needs_data
+@pytest.mark.parametrize("tariff", ["flat", "time-of-use"])
+def test_fairwatt_finishes_everything_in_the_same_worlds(tariff: Any) -> None:
+    case = Case(10, 0, "fairwatt", tariff=tariff)
+    summary = measure(run(case)).summary
+    assert summary["finished"] == 100
+    assert setting_of(case).price is price_of(tariff)
+
+
 def test_andreas_costs_less_than_first_principles() -> None:
     totals = {}
     for method in ("andreas", "fifo exclusive", "fifo shared"):
@@ -166,6 +193,8 @@ def test_the_experiment_writes_its_table_and_bars(
 ) -> None:
     def record(case: Case) -> dict[str, Any]:
         total = 60.0 if case.method == "andreas" else 100.0 + case.instance
+        if case.method == "fairwatt":
+            total = 57.0 if case.tariff == "flat" else 51.0 + case.instance
         costs = {"total": total, "energy": total / 2, "tardiness": total / 2}
         return {**costs, "call_ms": 10.0, "series": None, "cpu_s": 1.0}
 
@@ -176,8 +205,13 @@ def test_the_experiment_writes_its_table_and_bars(
     given = argparse.Namespace(processes=1, fresh=False)
     assert andreas.reproduce(tmp_path, given) == 0
     results = json.loads((tmp_path / "results.json").read_text())
-    assert len(results["runs"]) == 4 * 3 * (5 + 6)
+    assert len(results["runs"]) == 4 * 3 * (5 + 6 + 1 + 1 + 5)
     assert all(bar["holds"] for bar in results["bars"])
+    flat, tou = [bar["value"]["mean"] for bar in results["bars"][-2:]]
+    assert (flat, tou) == (pytest.approx(57 / 60), pytest.approx(52 / 60))
+    beside = next(r for r in results["fairwatt"] if r["method"] == "fairwatt, time-of-use")
+    assert beside["total"] == pytest.approx(52)
+    assert beside["reduction_high"] == pytest.approx(9 / 60)
     row = next(r for r in results["rows"] if r["method"] == "fifo exclusive")
     assert row["reduction"] == pytest.approx((0.4 + 41 / 101 + 42 / 102) / 3)
     assert (row["reduction_low"], row["reduction_high"]) == (0.4, pytest.approx(42 / 102))

@@ -101,16 +101,18 @@ def test_rigid_policies_get_the_asked_gpus_and_elastic_ones_choose(
     for case in (Case(0, baseline="FIFO"), Case(0, eta=1.0, ablation="GPU count fixed")):
         jobs = setting_of(case).jobs
         assert jobs.gpus.tolist() == jobs.max_gpus.tolist() == asked
-    for case in (Case(0, baseline="AFS-style"), Case(0, eta=1.0)):
+    for case in (Case(0, baseline="AFS-style"), Case(0, eta=1.0), Case(0, wait_price_per_h=1.0)):
         jobs = setting_of(case).jobs
         assert set(jobs.gpus.tolist()) == {1}
         assert set(jobs.max_gpus.tolist()) == {64}
         assert jobs.work.tolist() == some_jobs().work.tolist()
+    assert setting_of(Case(0, wait_price_per_h=1.0)).power_budget_w == math.inf
+    assert setting_of(Case(0, eta=0.5)).power_budget_w == most_w() / 2
 
 
 def test_cases_are_told_apart_by_their_names() -> None:
     cases = powerflow.grid()
-    assert len({case.name() for case in cases}) == len(cases) == 5 * (8 + 7 + 4 * 3)
+    assert len({case.name() for case in cases}) == len(cases) == 5 * (8 + 7 + 4 * 3 + 6)
 
 
 @needs_data
@@ -130,11 +132,11 @@ def test_reproduce_writes_results_and_a_page_with_the_curves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def shortcut(case: Case) -> dict[str, Any]:
-        jct_s = 5000.0 if case.baseline else 3000.0 / case.eta
+        jct_s = 5000.0 if case.baseline else 3000.0 / (case.eta or 1.5)
         summary = dict.fromkeys(
             ("jct_p99_s", "makespan_s", "gpu_allocation", "preemptions", "migrations"), 1.0
         )
-        energy_kwh = 900.0 if case.baseline else 1000.0 * case.eta
+        energy_kwh = 900.0 if case.baseline else 1000.0 * (case.eta or 0.5)
         return {
             "summary": {**summary, "jct_mean_s": jct_s, "energy_kwh": energy_kwh},
             "peak_w": 1.0,
@@ -154,7 +156,12 @@ def test_reproduce_writes_results_and_a_page_with_the_curves(
     assert [(bar["value"]["mean"], bar["holds"]) for bar in results["bars"]] == [
         (pytest.approx(1.5), False),
         (pytest.approx(1.5), False),
+        # fairwatt needs 2000 s and half of the energy: etas of 0.3 and 0.4 spend less, the others
+        # take 6000, 5000, 3000 / 0.7, 3750, 3000 / 0.9 and 3000 s.
+        (pytest.approx((3000 / 0.7 + 3750) / 2 / 2000), True),
     ]
+    assert results["fairwatt"]["at_powerflow_energy"]["0"][:2] == [None, None]
+    assert results["fairwatt"]["at_fairwatt_energy"]["0"][0] == pytest.approx(3.0)
     fifo = next(row for row in results["ratios"] if row["baseline"] == "FIFO")
     assert fifo["median"] == pytest.approx(5000.0 / (3000.0 / 0.9))
     page = (tmp_path / "report.html").read_text()
