@@ -10,8 +10,8 @@ from policies.models.application import Application
 from policies.models.tensors import profile_table
 from policies.snapshot import ANY_GPU_TYPE, ProfileTable
 from simulator.calibration.load import clock_steps, load_applications, load_gpu_types
-from simulator.experiments.frontier_world import WEEK_S, World, begins_s, with_demands
-from simulator.experiments.powerflow_settings import models
+from simulator.experiments.frontier_world import World, begins_s, with_demands
+from simulator.experiments.powerflow_settings import DAY_S, models
 from simulator.generate import scale
 from simulator.machines import GpuKind, Machines, NodeKind, apportion, build
 from simulator.scenario.files import data_directory
@@ -21,7 +21,8 @@ from simulator.workload import Trace, Workload
 GPU_TYPES = ("V100", "P100")
 NODES = 24
 LOAD = 0.7
-SHORTEST_S, LONGEST_S = 2 * 3600.0, WEEK_S
+SHORTEST_S, LONGEST_S = 2 * 3600.0, 7 * DAY_S
+SPAN_S = 3 * DAY_S
 TWELFTHS = 12
 COPY_SHIFT_S = 12 * 3600.0
 GPU_COUNTS = (1, 2, 4, 8)
@@ -95,7 +96,7 @@ def _most_gpus(application: Application) -> int:
 def workload(window: int, gpus: int) -> Workload:
     pods = _pods(window)
     on_p100 = np.uint64(1 << pods.gpu_types.index("P100"))
-    drawn = scale.at_load(pods, gpus, WEEK_S, LOAD, window, most_shift_s=COPY_SHIFT_S).jobs
+    drawn = scale.at_load(pods, gpus, SPAN_S, LOAD, window, most_shift_s=COPY_SHIFT_S).jobs
     kind = np.where(drawn.gpu_types == on_p100, GPU_TYPES.index("P100"), GPU_TYPES.index("V100"))
     _, table = _models()
     asked = drawn.gpus.astype(np.int64)
@@ -118,13 +119,13 @@ def _speed(table: ProfileTable, profile: I64, kind: I64, asked: I64) -> F64:
 
 
 def _pods(window: int) -> Trace:
-    """A twelfth of the pods by creation, their arrivals stretched or squeezed to the week."""
+    """A twelfth of the pods by creation, their arrivals stretched or squeezed to the window."""
     trace = _trace()
     rows = np.array_split(np.arange(len(trace.jobs)), TWELFTHS)[window]
     jobs = trace.jobs.rows(rows)
     from_s, to_s = jobs.submitted_s[0], jobs.submitted_s[-1]
     share = (jobs.submitted_s - from_s) / (to_s - from_s)
-    return replace(trace, jobs=jobs.but(submitted_s=begins_s(window) + WEEK_S * share))
+    return replace(trace, jobs=jobs.but(submitted_s=begins_s(window) + SPAN_S * share))
 
 
 @cache

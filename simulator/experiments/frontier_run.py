@@ -4,6 +4,7 @@ from typing import Any
 
 from policies.registry import build
 from simulator.engine import Engine
+from simulator.experiments.frontier_gap import GapCase
 from simulator.experiments.frontier_settings import METHODS, Case, setting_of
 from simulator.experiments.powerflow_settings import PACE
 from simulator.measure import measure
@@ -13,6 +14,10 @@ FIGURES = (
     "deadline_misses", "energy_kwh", "carbon_kg", "makespan_s", "rounds", "preemptions",
     "migrations",
 )  # fmt: skip
+
+
+def run_any(case: Case | GapCase) -> dict[str, Any]:
+    return case.run() if isinstance(case, GapCase) else run_case(case)
 
 
 def run_case(case: Case) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,14 @@ class Point(NamedTuple):
     jct_s: float
 
 
-def front(points: Sequence[Point]) -> list[Point]:
-    """Points that no other beats in both, by rising energy: the longer the budget, the shorter."""
-    kept: list[Point] = []
+Pair = TypeVar("Pair", bound=tuple[float, float])
+
+
+def front(points: Sequence[Pair]) -> list[Pair]:
+    """Points that no other beats in both, by the rising first: the more energy, the shorter."""
+    kept: list[Pair] = []
     for point in sorted(points):
-        if not kept or point.jct_s < kept[-1].jct_s:
+        if not kept or point[1] < kept[-1][1]:
             kept.append(point)
     return kept
 
