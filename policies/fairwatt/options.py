@@ -11,7 +11,7 @@ from policies.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
 from policies.snapshot import JobState, ProfileTable, Snapshot
 
 # What a job that has outlived its estimate is taken to need once more: a share of its past, and a
-# minute at least.
+# minute at least, or a share of all its work.
 OVERRUN = 0.1
 LEAST_S = 60.0
 # Even a change that costs nothing must not happen for nothing.
@@ -97,7 +97,7 @@ class Menu:
                 step = clock_index(snapshot, one, clock.astype(np.int64))
                 rate = profiles.throughput[jobs.profile[rows], one, at, step]
                 here = known & (kind == one) & (rate > 0)
-                run_s[here] = jobs.work_left[rows[here]] / rate[here]
+                run_s[here] = self._work_left(rows[here]) / rate[here]
         return Found(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
 
     def added_w(self, found: Found) -> F64:
@@ -107,7 +107,13 @@ class Menu:
     def _counted(self, rows: I64) -> Bool:
         jobs = self.snapshot.jobs
         some = bool(self.snapshot.profiles.throughput.size)
-        return np.asarray((jobs.profile[rows] >= 0) & (jobs.work_left[rows] > 0) & some)
+        told = (jobs.work_left[rows] > 0) | (jobs.work_total[rows] > 0)
+        return np.asarray((jobs.profile[rows] >= 0) & told & some)
+
+    def _work_left(self, rows: I64) -> F64:
+        """Of jobs with counted work; who has done all that was said has a part of it to go."""
+        left, total = self.snapshot.jobs.work_left[rows], self.snapshot.jobs.work_total[rows]
+        return np.where(left > 0, left, OVERRUN * total)
 
     def _change_s(self, rows: I64, found: Found, held: Found, restarts: float) -> F64:
         """Seconds that a way costs a running job before it works again; a clock changes at once."""
@@ -149,7 +155,7 @@ class Menu:
             kind[way].astype(np.int32),
             profiles.gpu_counts[count[way]],
             profiles.clocks_mhz[kind[way], clock[way]],
-            jobs.work_left[rows[at[job]]] / profiles.throughput[cell],
+            self._work_left(rows[at[job]]) / profiles.throughput[cell],
             gpu_w[cell],
         )
 

@@ -133,13 +133,31 @@ def _wants(
     )
 
 
-def _wait_weight(snapshot: Snapshot, rows: I64, alone_s: F64, given: FairwattParameters) -> F64:
-    """Money per second until the end; more for who is worse off than in a share of its own."""
-    jobs, tenants = snapshot.jobs, snapshot.tenants
-    tenant = jobs.tenant[rows]
-    plain = given.wait_price_per_h / HOUR_S * tenants.weight[tenant]
-    share = tenants.weight / max(float(tenants.weight[np.unique(jobs.tenant)].sum()), 1e-12)
-    since_s = snapshot.now_s - jobs.submitted_s[rows]
-    isolated_s = np.maximum(alone_s / np.maximum(share[tenant], 1e-6), 1.0)
-    worse: F64 = np.maximum((since_s + alone_s) / isolated_s, 1.0)
-    return np.asarray(plain * worse**given.fairness, np.float64)
+def _wait_weight(snapshot: Snapshot, rows: I64, left_s: F64, given: FairwattParameters) -> F64:
+    """Money per second until the end; more for tenants that are worse off than in their share.
+
+    What some gain in weight the others lose, so that the price of waiting stays what it is.
+    """
+    weight = snapshot.tenants.weight
+    tenant = snapshot.jobs.tenant[rows]
+    plain = given.wait_price_per_h / HOUR_S * weight[tenant]
+    here, member = np.unique(tenant, return_inverse=True)
+    if len(here) < 2 or not given.fairness:
+        return np.asarray(plain, np.float64)
+    spent_s, alone_s = _lives(snapshot, rows, left_s)
+    share = weight[here] / max(float(weight[here].sum()), 1e-12)
+    isolated_s = np.bincount(member, alone_s) / np.maximum(share, 1e-6)
+    worse = np.maximum(np.bincount(member, spent_s) / np.maximum(isolated_s, 1.0), 1.0)
+    gained = worse**given.fairness
+    mean = np.average(gained[member], weights=plain) if plain.any() else 1.0
+    return np.asarray(plain * gained[member] / mean, np.float64)
+
+
+def _lives(snapshot: Snapshot, rows: I64, left_s: F64) -> tuple[F64, F64]:
+    """Of every job the time from its submission to its earliest end, and that of its whole work."""
+    jobs = snapshot.jobs
+    left, total = jobs.work_left[rows], jobs.work_total[rows]
+    told = (left > 0) & (total >= left)
+    ran_s = jobs.attained_gpu_s[rows] / np.maximum(jobs.min_gpus[rows], 1)
+    whole_s = np.where(told, left_s * total / np.where(told, left, 1.0), left_s + ran_s)
+    return snapshot.now_s - jobs.submitted_s[rows] + left_s, whole_s
