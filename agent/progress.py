@@ -12,7 +12,9 @@ BIGGEST = 2**63 - 1
 
 
 class Progress:
-    """`{"checkpoint": n}` says that the checkpoint of step n is safely written."""
+    """`{"checkpoint": n}` says that the checkpoint of step n is safely written, `{"busy": x}` for
+    what share of the time the GPUs compute rather than wait, as a real GPU would show by itself.
+    """
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path, self._clock = path, clock
@@ -22,6 +24,7 @@ class Progress:
         self.step_s = 0.0
         self.checkpoint_step: int | None = None
         self.checkpoint_s: float | None = None
+        self.busy = 1.0
 
     def look(self) -> None:
         try:
@@ -52,6 +55,8 @@ class Progress:
             self.step, self.step_s = step, self._said_s(document)
         if (step := _count(document.get("checkpoint"))) is not None:
             self.checkpoint_step, self.checkpoint_s = step, self._said_s(document)
+        if (share := _share(document.get("busy"))) is not None:
+            self.busy = share
 
     def _said_s(self, document: dict[str, Any]) -> float:
         """A job that also gives the boot clock is dated right even after the agent was away."""
@@ -59,6 +64,11 @@ class Progress:
         if isinstance(said_s, int | float) and 0 <= said_s <= now_s:
             return float(said_s)
         return now_s
+
+
+def _share(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and 0 <= value <= 1 else None
 
 
 def _count(value: Any) -> int | None:

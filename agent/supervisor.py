@@ -267,7 +267,10 @@ class Supervisor:
         self._respread()
 
     def _measure(self, run: Run) -> None:
+        before = run.progress.busy
         run.progress.look()
+        if run.progress.busy != before:
+            self._occupy(run)
         uuids = self._present(run.attempt)
         latest = ((uuid, self.sampler.latest[uuid]) for uuid in uuids)
         run.speedometer.set(self._clock_mhz(run.attempt), run.attempt.cpus, self.clock())
@@ -279,7 +282,7 @@ class Supervisor:
 
     def _occupy(self, run: Run) -> None:
         for uuid in self._present(run.attempt):
-            self.devices[uuid].occupy(run.shim)
+            self.devices[uuid].occupy(run.shim, run.progress.busy)
 
     def _control(self, attempt: DesiredAttempt) -> None:
         for uuid in self._present(attempt):

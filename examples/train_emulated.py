@@ -3,6 +3,7 @@
 A batch is prepared by the CPUs while the GPU computes the one before it, so a step takes the longer
 of the two. A GPU computes faster at a higher clock, but for what waits for memory; CPUs share the
 preparing, but for what only one can do. More GPUs share a batch, and then exchange gradients.
+A GPU that does not compute waits and draws less: the emulated one learns it from `busy`.
 """
 
 import argparse
@@ -16,11 +17,15 @@ import fairwatt_progress as progress
 
 def step_s(given: argparse.Namespace, gpus: int, clock_mhz: float, cpus: float) -> float:
     """Seconds; `cpus` are those of all its GPUs together."""
-    slower = given.reference_mhz / clock_mhz
-    compute_s = (given.memory_s + given.compute_s * slower) / gpus
     exchange_s = given.exchange_s * (gpus > 1)
     prepare_s = (given.prepare_s / cpus * gpus + given.serial_s) / gpus
-    return float(max(compute_s + exchange_s, prepare_s))
+    return float(max(compute_s(given, gpus, clock_mhz) + exchange_s, prepare_s))
+
+
+def compute_s(given: argparse.Namespace, gpus: int, clock_mhz: float) -> float:
+    """Of a step: as long as each GPU computes."""
+    slower = given.reference_mhz / clock_mhz
+    return float((given.memory_s + given.compute_s * slower) / gpus)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,10 +57,11 @@ def main() -> int:
         clock_mhz = told("FAIRWATT_CLOCK_FILE", given.reference_mhz)
         cpus = told("FAIRWATT_CPUS_FILE", float(os.cpu_count() or 1))
         # By appointment, so that a late wake-up is made good by the next.
-        due_s = max(due_s + step_s(given, gpus, clock_mhz, cpus), time.monotonic() - 1.0)
+        takes_s = step_s(given, gpus, clock_mhz, cpus)
+        due_s = max(due_s + takes_s, time.monotonic() - 1.0)
         time.sleep(max(0.0, due_s - time.monotonic()))
         state["step"] += 1
-        progress.report(step=state["step"])
+        progress.report(step=state["step"], busy=compute_s(given, gpus, clock_mhz) / takes_s)
         if progress.stop_asked():
             progress.save(state)
             return 143

@@ -56,8 +56,10 @@ class Device(Protocol):
 
     def uncap_power(self) -> None: ...
 
-    def occupy(self, process: Process | None) -> None:
-        """Tell an emulated GPU who works on it; a real one finds out by itself."""
+    def occupy(self, process: Process | None, busy: float = 1.0) -> None:
+        """Tell an emulated GPU who works on it, and for what share of the time it computes rather
+        than waits; a real one finds out by itself.
+        """
 
 
 class DeviceSet(Protocol):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.devices.base import DevicesError, HostFacts
-from agent.devices.model import GpuModel
+from agent.devices.model import LINEAR_SHARE, WAITING_SHARE, GpuModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,16 @@ def load(path: Path) -> Catalogue:
 
 def _kind(entry: dict[str, Any]) -> GpuKind:
     clocks_mhz = tuple(sorted(entry["clocks_mhz"]))
-    model = GpuModel(entry["idle_w"], entry["max_w"], clocks_mhz)
+    waiting = entry.get("waiting", WAITING_SHARE)
+    model = GpuModel(entry["idle_w"], entry["max_w"], clocks_mhz, waiting)
     kind = GpuKind(
         entry["type"], entry["count"], entry["memory_mib"], entry.get("load", 1.0), model
     )
     if not clocks_mhz or kind.count < 1 or not 0 <= kind.load <= 1:
         raise ValueError(f"{kind.type_name}: needs clocks, a count and a load between 0 and 1")
+    # Any more, and at a low clock waiting would draw more than computing.
+    if not 0 <= model.waiting <= LINEAR_SHARE:
+        raise ValueError(f"{kind.type_name}: waiting lies between 0 and {LINEAR_SHARE}")
     if not 0 <= model.idle_w < model.max_w:
         raise ValueError(f"{kind.type_name}: idle_w must lie below max_w")
     return kind

@@ -29,6 +29,7 @@ class GpuState:
     lock_mhz: int | None = None
     cap_w: int | None = None
     occupant: tuple[int, int] | None = None  # pid and start time
+    busy_share: float = 1.0  # of the time in which the occupant computes, rather than waits
     foreign_pids: list[int] = field(default_factory=list)
     lost: bool = False
     off: bool = False  # with its node: it draws nothing
@@ -88,9 +89,10 @@ class EmulatedGpu:
         with self.state() as state:
             state.cap_w = None
 
-    def occupy(self, process: Process | None) -> None:
+    def occupy(self, process: Process | None, busy: float = 1.0) -> None:
         with self.state() as state:
             state.occupant = (process.pid, process.start_ticks) if process else None
+            state.busy_share = busy
 
     def switch(self, *, on: bool, boot_s: float) -> None:
         with self.state() as state:
@@ -134,7 +136,8 @@ class EmulatedGpu:
         if state.off:
             return 0
         load, model = self._load(state), self.kind.model
-        return model.power_mw(model.clock_mhz(state.lock_mhz, state.cap_w, load), load)
+        clock_mhz = model.clock_mhz(state.lock_mhz, state.cap_w, load)
+        return model.power_mw(clock_mhz, load, state.busy_share)
 
     def _load(self, state: GpuState) -> float:
         return self.kind.load if state.busy else 0.0

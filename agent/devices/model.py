@@ -9,6 +9,9 @@ RISE_AT_MAX_C = 50.0
 THERMAL_LAG_S = 30.0
 # Dynamic power grows with f·V², and above a floor V grows with f: between linear and cubic.
 LINEAR_SHARE = 0.3
+# A GPU that waits, for others or for data, keeps its clock and spins or stalls: more than idle, far
+# less than computing. Of an A100's 400 W this leaves about 125.
+WAITING_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +19,13 @@ class GpuModel:
     idle_w: int
     max_w: int
     clocks_mhz: tuple[int, ...]
+    waiting: float = WAITING_SHARE
 
-    def power_mw(self, clock_mhz: int, load: float) -> int:
+    def power_mw(self, clock_mhz: int, load: float, busy: float = 1.0) -> int:
+        """`busy` is the share of the time in which it computes; for the rest it waits."""
         x = clock_mhz / self.clocks_mhz[-1]
-        dynamic = LINEAR_SHARE * x + (1 - LINEAR_SHARE) * x**3
+        computing = LINEAR_SHARE * x + (1 - LINEAR_SHARE) * x**3
+        dynamic = busy * computing + (1 - busy) * self.waiting * x
         return round(1000 * (self.idle_w + load * (self.max_w - self.idle_w) * dynamic))
 
     def clock_mhz(self, lock_mhz: int | None, cap_w: int | None, load: float) -> int:

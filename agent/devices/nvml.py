@@ -117,7 +117,7 @@ class NvmlGpu:
             return False
         return True
 
-    def occupy(self, process: Process | None) -> None:
+    def occupy(self, process: Process | None, busy: float = 1.0) -> None:
         """The driver knows by itself."""
 
 

@@ -57,6 +57,14 @@ def test_half_the_clock_costs_less_than_half_the_dynamic_power() -> None:
     assert model.power_mw(700, 1.0) < 200_000
 
 
+def test_waiting_draws_more_than_idle_and_less_than_computing() -> None:
+    assert MODEL.power_mw(1410, 1.0, 0.0) == 124_000  # 55 + 0.2 * 345
+    assert MODEL.power_mw(705, 1.0, 0.0) == 89_500
+    assert MODEL.power_mw(1410, 1.0, 0.75) == 331_000
+    for clock in MODEL.clocks_mhz:
+        assert 55_000 < MODEL.power_mw(clock, 1.0, 0.0) < MODEL.power_mw(clock, 1.0)
+
+
 @pytest.mark.parametrize(
     ("lock_mhz", "cap_w", "load", "clock_mhz"),
     [
@@ -105,6 +113,16 @@ def test_load_is_there_while_the_occupant_lives(gpu: EmulatedGpu) -> None:
     child.communicate(b"\n")
     assert gpu.read().power_mw == 55_000
     assert gpu.processes() == frozenset()
+
+
+def test_energy_follows_what_the_occupant_says_of_its_waiting(
+    gpu: EmulatedGpu, clock: Clock
+) -> None:
+    gpu.occupy(ME, 0.75)
+    clock.now_s += 2
+    gpu.occupy(ME, 1.0)
+    assert gpu.read().energy_mj == energy_uj(331_000, 2_000) // 1000
+    assert gpu.read().power_mw == 400_000
 
 
 def test_a_pid_used_again_is_no_occupant(gpu: EmulatedGpu) -> None:

@@ -226,6 +226,19 @@ def test_progress_takes_what_it_understands(tmp_path: Path) -> None:
     assert progress.checkpoint_s == 50.0  # the future is not believed
 
 
+def test_progress_says_for_what_share_of_the_time_gpus_compute(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    progress = Progress(path, lambda: 50.0)
+    assert progress.busy == 1.0
+    path.write_text('{"step": 1, "busy": 0.25}\n')
+    progress.look()
+    assert progress.busy == 0.25
+    with path.open("a") as file:
+        file.write('{"busy": 1.5}\n{"busy": true}\n{"busy": "0.5"}\n{"busy": NaN}\n{"busy": -1}\n')
+    progress.look()
+    assert progress.busy == 0.25
+
+
 def test_a_pipe_in_place_of_the_progress_file_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     progress = Progress(tmp_path / "pipe", lambda: 0.0)

@@ -381,6 +381,24 @@ def test_a_log_keeps_its_head_and_its_end_within_the_cap(
     assert report.log_bytes_dropped == 500_008 - 100_000
 
 
+def test_an_emulated_gpu_draws_less_while_its_job_says_that_it_waits(
+    agent: AgentProcess, service: Service
+) -> None:
+    uuid = gpu_uuid(1)
+    code = """if True:
+        import os, time
+        with open(os.environ["FAIRWATT_PROGRESS"], "a") as file:
+            file.write('{"step": 1, "busy": 0.5}\\n')
+        time.sleep(60)
+    """
+    service.want(attempt(code, attempt_id=41, gpu_uuids=(uuid,)))
+    half_mw = 262_000  # 400 W computing, 124 W waiting
+    until(
+        lambda: any(s.power_mw == half_mw for s in service.samples if s.uuid == uuid),
+        "a sample of half the time spent waiting",
+    )
+
+
 def test_every_joule_has_one_holder(agent: AgentProcess, service: Service) -> None:
     uuid = gpu_uuid(1)
     code = "import time; time.sleep(1)"
