@@ -49,12 +49,20 @@ def assembled(
     curve = _Curve.swept(points)
     sensitivity = curve.sensitivity(data)
     behaviours = {
-        kind: Behaviour.fitted(unhindered(of_kind, sensitivity), limits.get(kind))
+        kind: _behaviour(of_kind, limits.get(kind), sensitivity)
         for kind, of_kind in by_type(points).items()
     }
     fitted = Application(name=name, behaviours=behaviours, sensitivity=sensitivity)
     curve.learn(points, fitted)
     return replace(fitted, sensitivity=curve.sensitivity(data))
+
+
+def _behaviour(
+    points: Sequence[Point], limits: GpuLimits | None, sensitivity: Sensitivity | None
+) -> Behaviour:
+    full = unhindered(points, sensitivity)
+    ids = {id(point) for point in full}
+    return Behaviour.fitted(full, limits, starved=[p for p in points if id(p) not in ids])
 
 
 def by_type(points: Iterable[Typed]) -> dict[str, list[Point]]:
@@ -65,7 +73,9 @@ def by_type(points: Iterable[Typed]) -> dict[str, list[Point]]:
 
 
 def unhindered(points: Sequence[Point], sensitivity: Sensitivity | None) -> tuple[Point, ...]:
-    """Those with CPUs and memory enough; if there are none, what they would do if they had."""
+    """Those with CPUs and memory enough; if there are none, what they would do if they had: how
+    fast, for what they would draw is not told.
+    """
     if sensitivity is None:
         return tuple(points)
     speeds = [_relative_speed(sensitivity, point) for point in points]
@@ -73,7 +83,7 @@ def unhindered(points: Sequence[Point], sensitivity: Sensitivity | None) -> tupl
     if full:
         return tuple(full)
     return tuple(
-        replace(point, steps_per_s=point.steps_per_s / by)
+        replace(point, steps_per_s=point.steps_per_s / by, watts_per_gpu=math.nan)
         for point, by in zip(points, speeds, strict=True)
     )
 

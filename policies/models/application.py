@@ -44,11 +44,17 @@ class Behaviour:
         batch: float = 1.0,
         grows: bool = False,
         clock_bound: float = CLOCK_BOUND,
+        starved: Sequence[Point] = (),
     ) -> Self:
-        """`batch` is that of every point that does not tell its own; see `Application`."""
+        """`batch` is that of every point that does not tell its own; see `Application`. `starved`
+        points waited for data: they tell nothing of how fast GPUs are, but what waiting draws.
+        """
         refuse(point_problems(points))
         limits = limits or GpuLimits()
-        points = [_with_batch(point, batch if grows else batch / point.gpus) for point in points]
+        points, starved = (
+            [_with_batch(point, batch if grows else batch / point.gpus) for point in some]
+            for some in (points, starved)
+        )
         throughput = fit_throughput(
             points,
             reference_mhz=limits.highest_mhz,
@@ -57,14 +63,16 @@ class Behaviour:
             grows=grows,
         )
         power = None
-        if not all(math.isnan(point.watts_per_gpu) for point in points):
+        drawn = [point for point in (*points, *starved) if not math.isnan(point.watts_per_gpu)]
+        if drawn:
             power = fit_power(
-                points,
+                drawn,
                 throughput=throughput.model,
                 idle_w=limits.idle_w,
                 max_w=limits.max_w,
                 reference_mhz=limits.highest_mhz,
                 lowest_mhz=limits.lowest_mhz,
+                grows=grows,
             )
         return cls(points=tuple(points), throughput=throughput, power=power)
 
@@ -144,7 +152,7 @@ class Application:
         alone = _Configuration(1, 0.0, self.batch_per_gpu(1), 0)
         one = _measured(behaviour, alone) or _modelled(behaviour, alone, self.grows)
         data_per_s = by * (one.steps_per_s * gpus if one else found.steps_per_s)
-        return _scaled(found, min(1.0, data_per_s / found.steps_per_s))
+        return _starved(found, behaviour, at, min(1.0, data_per_s / found.steps_per_s))
 
     def _unknown(self, gpus: int) -> Prediction:
         """Nothing is known of this GPU type: of other types only that it says nothing of this."""
@@ -253,6 +261,22 @@ def _watts(
 def _scaled(found: Prediction, by: float) -> Prediction:
     return replace(
         found, steps_per_s=found.steps_per_s * by, low=found.low * by, high=found.high * by
+    )
+
+
+def _starved(found: Prediction, behaviour: Behaviour, at: _Configuration, by: float) -> Prediction:
+    """Slower by waiting for data, in which time the GPUs draw what waiting draws."""
+    slower = _scaled(found, by)
+    if behaviour.power is None or behaviour.throughput is None:
+        return slower
+    model, axes = behaviour.power.model, (at.clock_mhz, at.batch_per_gpu)
+    busy = behaviour.throughput.model.busy_share(at.gpus, *axes, at.nodes)
+    less = float(model.watts(*axes, busy * by) / model.watts(*axes, busy))
+    return replace(
+        slower,
+        watts_per_gpu=found.watts_per_gpu * less,
+        low_w=max(found.low_w * less, model.idle_w),
+        high_w=found.high_w * less,
     )
 
 

@@ -69,16 +69,20 @@ def fit_power(
     max_w: float = float("inf"),
     reference_mhz: float = 0.0,
     lowest_mhz: float = 0.0,
+    grows: bool = False,
 ) -> Fit[PowerModel]:
-    """`throughput` tells how busy every point's GPUs were; without it, entirely."""
+    """`throughput` tells how long every point's GPUs computed; the rest of the time that its
+    iterations took they waited, for others or for data. Without it, they never did.
+    """
     refuse(point_problems(points))
     refuse(_watts_problems(points, max_w))
     measured = [point for point in points if not np.isnan(point.watts_per_gpu)]
-    told = _Told.of(measured, reference_mhz)
+    told = _Told.of(measured, reference_mhz, grows)
     watts = np.array([point.watts_per_gpu for point in measured])
     busy = np.ones(len(measured))
     if throughput is not None:
-        busy = throughput.busy_share(told.gpus, told.clock_mhz, told.batch, told.nodes)
+        compute_s = throughput.compute_s(told.clock_mhz, told.batch)
+        busy = np.minimum(compute_s / told.iteration_s, 1.0)
 
     def model_of(named: Named) -> PowerModel:
         model = _power_model(named, idle_w)

@@ -12,7 +12,7 @@ from policies.models.curve import Curve
 from policies.models.points import Point
 from policies.models.sensitivity import Sensitivity
 from policies.models.tensors import profile_table
-from tests.policies.test_fitting import BATCH, COUNTS, LIMITS, SWEEP, TRUE, point
+from tests.policies.test_fitting import BATCH, COUNTS, LIMITS, POWER, SWEEP, TRUE, point
 
 JOB = Application.fitted("job", {"A100": SWEEP}, {"A100": LIMITS}, batch=BATCH)
 
@@ -59,6 +59,24 @@ def test_a_job_is_as_slow_as_the_slower_of_its_gpus_and_its_data() -> None:
     assert full.steps_per_s < 2 * alone
     assert half.steps_per_s == pytest.approx(alone)
     assert starved.steps_per_s == pytest.approx(alone / 2)
+
+
+def test_gpus_that_wait_for_data_draw_less() -> None:
+    slow = Sensitivity.of_curve([1, 4], [1.0, 4.0], reference_cpus=4)
+    job = Application(name="job", batch=BATCH, behaviours=JOB.behaviours, sensitivity=slow)
+    fit = JOB.behaviours["A100"].power
+    assert fit is not None
+    full, starved = (job.predict("A100", 1, 1000, cpus_per_gpu=c) for c in (4, 1))
+    compute_s, step_s = float(TRUE.compute_s(1000, BATCH)), 4 * float(TRUE.compute_s(0, BATCH))
+    assert full.watts_per_gpu == pytest.approx(POWER.watts(1000, BATCH), rel=0.02)
+    expected = float(fit.model.watts(1000, BATCH, compute_s / step_s))
+    assert starved.watts_per_gpu == pytest.approx(expected, rel=0.02)
+    assert starved.low_w < expected < starved.high_w
+    # What was measured there with enough data is the start; the models say how much less.
+    measured, less = (job.predict("A100", 1, 1410, cpus_per_gpu=c) for c in (4, 1))
+    assert measured.source == "measured"
+    share = float(fit.model.watts(1410, BATCH, 0.25) / fit.model.watts(1410, BATCH))
+    assert less.watts_per_gpu == pytest.approx(share * measured.watts_per_gpu, rel=1e-3)
 
 
 def test_a_batch_that_grows_makes_a_step_on_every_gpu() -> None:

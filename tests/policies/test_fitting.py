@@ -54,6 +54,25 @@ def test_watts_are_found_too() -> None:
     assert fit.model.computing_w(600) == pytest.approx(POWER.computing_w(600), rel=0.03)
 
 
+def test_points_that_waited_for_data_tell_what_waiting_draws() -> None:
+    """On one GPU nobody waits for others; only starved points know."""
+    fed = [point(1, clock) for clock in CLOCKS]
+    starved = [
+        replace(
+            whole,
+            steps_per_s=whole.steps_per_s / 3,
+            watts_per_gpu=float(POWER.watts(whole.clock_mhz, BATCH, 1 / 3)),
+        )
+        for whole in fed
+    ]
+    told, unsaid = (
+        fit_power(points, throughput=TRUE, idle_w=50, max_w=400, reference_mhz=1410).model
+        for points in ([*fed, *starved], fed)
+    )
+    assert told.waiting_w(1410) == pytest.approx(POWER.waiting_w(1410), rel=0.03)
+    assert unsaid.waiting_w(1410) != pytest.approx(POWER.waiting_w(1410), rel=0.1)
+
+
 def test_ranges_say_what_was_measured() -> None:
     fit = fit_throughput([point(gpus) for gpus in COUNTS], reference_mhz=1410)
     assert (fit.ranges["gpus"].low, fit.ranges["gpus"].high) == (1, 32)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,19 +17,27 @@ CLOCKS = (210, 510, 660, 810, 960, 1110, 1260, 1410)
 LIMITS = {"A100": GpuLimits(idle_w=55, max_w=400, highest_mhz=1410, lowest_mhz=210)}
 
 
+def compute_s(gpus: int, clock_mhz: float) -> float:
+    return (0.02 + 0.08 * 1410 / clock_mhz) / gpus
+
+
 def true_speed(gpus: int, clock_mhz: float, cpus_per_gpu: float) -> float:
     """Computing, and gradients among several; preparing, of which a little cannot be shared."""
-    compute_s = (0.02 + 0.08 * 1410 / clock_mhz) / gpus + 0.015 * (gpus > 1)
+    exchange_s = 0.015 * (gpus > 1)
     prepare_s = (0.5 / cpus_per_gpu + 0.01) / gpus
-    return 1 / max(compute_s, prepare_s)
+    return 1 / max(compute_s(gpus, clock_mhz) + exchange_s, prepare_s)
 
 
-def true_watts(clock_mhz: float) -> float:
+def true_watts(
+    gpus: int, clock_mhz: float, cpus_per_gpu: float = 32, waiting: float = 0.2
+) -> float:
+    """`waiting` of the watts above idle while a GPU waits for others or for data."""
     x = clock_mhz / 1410
-    return 55 + 345 * (0.3 * x + 0.7 * x**3)
+    busy = compute_s(gpus, clock_mhz) * true_speed(gpus, clock_mhz, cpus_per_gpu)
+    return 55 + 345 * (busy * (0.3 * x + 0.7 * x**3) + (1 - busy) * waiting * x)
 
 
-def point(gpus: int, clock_mhz: int, cpus: float) -> Typed:
+def point(gpus: int, clock_mhz: int, cpus: float, waiting: float = 0.2) -> Typed:
     return Typed(
         "A100",
         Point(
@@ -36,18 +45,18 @@ def point(gpus: int, clock_mhz: int, cpus: float) -> Typed:
             clock_mhz=clock_mhz,
             cpus_per_gpu=cpus,
             steps_per_s=true_speed(gpus, clock_mhz, cpus),
-            watts_per_gpu=true_watts(clock_mhz),
+            watts_per_gpu=true_watts(gpus, clock_mhz, cpus, waiting),
             weight=WEIGHT,
         ),
     )
 
 
-def swept() -> list[Typed]:
+def swept(waiting: float = 0.2) -> list[Typed]:
     """What a profiling run would measure, without noise."""
     sweep, measured = Sweep(CLOCKS, 32), list[Measured]()
     while (at := sweep.next(measured)) is not None:
         measured.append(Measured(at, true_speed(1, at.clock_mhz or 0, at.cpus)))
-    return [point(1, one.at.clock_mhz or 0, one.at.cpus) for one in measured]
+    return [point(1, one.at.clock_mhz or 0, one.at.cpus, waiting) for one in measured]
 
 
 def errors(known: Application, counts: tuple[int, ...]) -> Iterator[float]:
@@ -62,7 +71,30 @@ def test_a_sweep_on_one_gpu_predicts_every_clock_and_cpu_count() -> None:
     known = assembled("x", swept(), LIMITS, Data())
     assert max(errors(known, (1,))) < 0.03
     watts = [known.predict("A100", 1, clock).watts_per_gpu for clock in CLOCKS]
-    assert watts == pytest.approx([true_watts(clock) for clock in CLOCKS], rel=0.02)
+    assert watts == pytest.approx([true_watts(1, clock) for clock in CLOCKS], rel=0.02)
+
+
+@pytest.mark.parametrize("waiting", [0.05, 0.2, 0.3])
+def test_what_waiting_draws_is_told_by_points_with_too_few_cpus(waiting: float) -> None:
+    attempts = [point(gpus, 1410, cpus, waiting) for gpus, cpus in ((1, 3), (2, 6), (4, 8))]
+    for points, counts, bar in (
+        (swept(waiting), (1,), 0.02),
+        ([*swept(waiting), *attempts], (1, 2, 3, 4), 0.05),
+    ):
+        known = assembled("x", points, LIMITS, Data())
+        for gpus, clock, cpus in product(counts, CLOCKS, (1, 2, 3, 5, 8, 32)):
+            told = known.predict("A100", gpus, clock, cpus_per_gpu=cpus)
+            expected = true_watts(gpus, clock, cpus, waiting)
+            assert told.watts_per_gpu == pytest.approx(expected, rel=bar)
+
+
+def test_watts_of_starved_points_are_not_taken_for_computing() -> None:
+    """Nobody tried the other type with CPUs enough: its points drew what waiting mostly draws."""
+    few = [Typed("V100", point(1, mhz, 1).point) for mhz in (510, 960, 1410)]
+    known = assembled("x", [*swept(), *few], {**LIMITS, "V100": LIMITS["A100"]}, Data())
+    starved, fed = (known.predict("V100", 1, 1410, cpus_per_gpu=c) for c in (1, 32))
+    assert starved.watts_per_gpu == pytest.approx(true_watts(1, 1410, 1), rel=0.05)
+    assert fed.watts_per_gpu > 1.3 * starved.watts_per_gpu
 
 
 def test_three_attempts_tell_about_more_gpus() -> None:

@@ -58,7 +58,7 @@ class Stage:
         speed = Speed(
             steps=round(per_s * 100),
             steps_s=100.0,
-            energy_mj=int(true_watts(at[0]) * 100_000),
+            energy_mj=int(true_watts(1, *at) * 100_000),
             energy_s=100.0,
             clock_mhz=attempt.clock_mhz,
             cpus=attempt.cpus,

@@ -69,7 +69,7 @@ def test_models_fill_the_table_and_speed_over_cpus_stands_beside_it() -> None:
         [true_speed(1, clock, 32) for clock in CLOCKS], rel=0.02
     )
     assert table.watts_per_gpu[0, 0, 0] == pytest.approx(
-        [true_watts(clock) for clock in CLOCKS], rel=0.02
+        [true_watts(1, clock) for clock in CLOCKS], rel=0.02
     )
     assert table.cpus_per_gpu.tolist() == list(CPUS)
     assert table.mem_mib_per_gpu.tolist() == list(MEM_MIB)
@@ -109,6 +109,6 @@ def test_a_prediction_is_of_the_clock_and_cpus_that_were_given() -> None:
     make_jobs(cluster, tenant, 1, profile=profile, work_total=1000, cpus_per_gpu=2)
     run_round(cluster.pk, now=NOW)
     attempt = Attempt.objects.get()
-    expected_mj = 400_000 * 1000 / true_speed(1, 1410, 2)
+    expected_mj = 1000 * true_watts(1, 1410, 2) * 1000 / true_speed(1, 1410, 2)
     assert attempt.predicted_by == "profile"
     assert attempt.predicted_mj == pytest.approx(expected_mj, rel=0.03)
