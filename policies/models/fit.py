@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from policies.columns import F64
 from policies.models.problem import Problem
-from policies.models.solving import NOISE
+from policies.models.solving import NOISE, Estimate
 
 Model_co = TypeVar("Model_co", covariant=True)
 
@@ -63,6 +63,8 @@ class Fit(Generic[Model_co]):
     spread: float
     """Half the width of a prediction's interval, as a logarithm."""
     notes: tuple[Problem, ...] = ()
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    """The terms as the fit found them: ratios as logarithms (`usual.py`)."""
 
     @property
     def mean_error(self) -> float:

@@ -4,7 +4,7 @@ A term that the points cannot tell keeps its usual value, and the fit's notes an
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -15,13 +15,12 @@ from policies.models.fit import WIDE_SPREAD, Fit, ranges_of, spread_of
 from policies.models.gpu_power import PowerModel
 from policies.models.points import Point, point_problems, refuse
 from policies.models.problem import Problem, pointer
-from policies.models.solving import Named, Term, solve
+from policies.models.solving import Named, Solution, Term, solve
 from policies.models.throughput import ThroughputModel, relative_clock
+from policies.models.usual import FAR, USUAL, Usual
 
 AnyModel = TypeVar("AnyModel", ThroughputModel, PowerModel)
 
-# No ratio is further from its usual value than this many e-folds.
-FAR = 8.0
 # A job whose clock was never varied is taken to slow down with it entirely: the careful assumption,
 # since a lower clock then never looks free.
 CLOCK_BOUND = 1.0
@@ -38,27 +37,29 @@ def fit_throughput(
     gpus_per_node: int = 8,
     clock_bound: float = CLOCK_BOUND,
     grows: bool = False,
+    usual: Mapping[str, Usual] = USUAL,
 ) -> Fit[ThroughputModel]:
     """`reference_mhz` is the GPU type's highest clock: what a point without a clock ran at.
 
     Where the batch grows with the GPUs, an iteration makes as many steps as there are GPUs.
+    `usual` is what every ratio usually is: on this machine, if that is known.
     """
     refuse(point_problems(points))
     told = _Told.of(points, reference_mhz, grows)
 
     def model_of(named: Named) -> ThroughputModel:
-        return _throughput_model(named, told, gpus_per_node, clock_bound)
+        return _throughput_model(named, told, gpus_per_node, clock_bound, usual)
 
     def residuals(named: Named) -> F64:
         predicted = model_of(named).iteration_s(told.gpus, told.clock_mhz, told.batch, told.nodes)
         off = np.log(np.maximum(predicted, 1e-300) / told.iteration_s)
         return np.asarray(off * told.root_weight)
 
-    solution = solve(_throughput_terms(told, gpus_per_node, clock_bound), residuals)
+    solution = solve(_throughput_terms(told, gpus_per_node, clock_bound, usual), residuals)
     model = model_of(solution.values)
     predicted = model.iteration_s(told.gpus, told.clock_mhz, told.batch, told.nodes)
     notes = tuple(_notes(told, 1.0 / told.iteration_s, "steps_per_s"))
-    return _fitted(model, told, told.iteration_s / predicted - 1.0, solution.told, notes)
+    return _fitted(model, told, told.iteration_s / predicted - 1.0, solution, notes)
 
 
 def fit_power(
@@ -98,7 +99,7 @@ def fit_power(
     found = solve(_power_terms(told, watts, busy, idle_w), residuals)
     notes = tuple(_notes(told, watts, "watts_per_gpu"))
     off = predicted_w(found.values) / watts - 1.0
-    return _fitted(model_of(found.values), told, off, found.told, notes)
+    return _fitted(model_of(found.values), told, off, found, notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,35 +142,9 @@ class _Told:
         return relative_clock(self.clock_mhz, self.reference_mhz)
 
 
-@dataclass(frozen=True, slots=True)
-class _Usual:
-    """What a parameter usually is: a factor, and by how many e-folds it varies."""
-
-    factor: float
-    deviation: float
-
-    def term(self, name: str) -> Term:
-        log = math.log(self.factor)
-        starts = (log, log, log - 1.0)
-        low, high = log - FAR, log + FAR
-        return Term(
-            name=name, starts=starts, low=low, high=high, usual=log, deviation=self.deviation
-        )
-
-
-# Ratios that need no unit, and so are alike for very different applications. They only count where
-# the points are silent; a few points overrule them.
-USUAL = {
-    "fixed": _Usual(0.2, 1.5),  # compute that does not depend on the batch, over what does
-    "inside": _Usual(0.2, 1.5),  # synchronising two GPUs, over computing
-    "inside_each": _Usual(0.1, 1.2),  # each further GPU in the node, over the first two
-    "across": _Usual(1.5, 0.7),  # two GPUs on two nodes, over two on one
-    "across_each": _Usual(0.01, 1.5),  # each further GPU, over the first two, across nodes
-    "overlap": _Usual(0.5, 1.0),  # gamma less one
-}
-
-
-def _throughput_terms(told: _Told, gpus_per_node: int, clock_bound: float) -> list[Term]:
+def _throughput_terms(
+    told: _Told, gpus_per_node: int, clock_bound: float, usual: Mapping[str, Usual]
+) -> list[Term]:
     """The terms of which the points say anything."""
     nodes = np.where(told.nodes > 0, told.nodes, np.ceil(told.gpus / gpus_per_node))
     several = told.gpus > 1
@@ -186,7 +161,7 @@ def _throughput_terms(told: _Told, gpus_per_node: int, clock_bound: float) -> li
     log_s = math.log(float(told.iteration_s[largest].min()))
     starts = (log_s, log_s - 0.5, log_s)
     compute = Term(name="compute", starts=starts, low=log_s - FAR, high=log_s + FAR)
-    terms = [compute, *(USUAL[name].term(name) for name, does in telling.items() if does)]
+    terms = [compute, *(usual[name].term(name) for name, does in telling.items() if does)]
     if np.ptp(told.clock_mhz) > 0:
         terms += [
             Term(name="share", starts=(0.5, 0.9), high=1.0, usual=clock_bound, deviation=0.5),
@@ -196,11 +171,13 @@ def _throughput_terms(told: _Told, gpus_per_node: int, clock_bound: float) -> li
 
 
 def _throughput_model(
-    named: Named, told: _Told, gpus_per_node: int, clock_bound: float
+    named: Named,
+    told: _Told,
+    gpus_per_node: int,
+    clock_bound: float,
+    usual: Mapping[str, Usual],
 ) -> ThroughputModel:
-    ratio = {
-        name: math.exp(named.get(name, math.log(usual.factor))) for name, usual in USUAL.items()
-    }
+    ratio = {name: math.exp(named.get(name, math.log(one.factor))) for name, one in usual.items()}
     largest = float(told.batch.max())
     compute = math.exp(named["compute"])
     sample = compute / (1 + ratio["fixed"]) / largest
@@ -287,9 +264,9 @@ def _notes(told: _Told, values: F64, name: str) -> Iterator[Problem]:
 
 
 def _fitted(
-    model: AnyModel, told: _Told, residuals: F64, free: float, notes: tuple[Problem, ...]
+    model: AnyModel, told: _Told, residuals: F64, solution: Solution, notes: tuple[Problem, ...]
 ) -> Fit[AnyModel]:
-    spread = spread_of(residuals, free)
+    spread = spread_of(residuals, solution.told)
     if any(note.code in ("one_configuration", "all_equal") for note in notes):
         spread = WIDE_SPREAD
     columns = {
@@ -306,6 +283,7 @@ def _fitted(
         ranges=ranges_of(columns),
         spread=spread,
         notes=notes,
+        estimates=solution.estimates,
     )
 
 

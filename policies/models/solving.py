@@ -30,10 +30,18 @@ class Term:
     deviation: float = float("inf")
 
 
+class Estimate(NamedTuple):
+    """A term's value, and how far points and usual value together leave it open."""
+
+    value: float
+    deviation: float
+
+
 class Solution(NamedTuple):
     values: dict[str, float]
     told: float
     """How many parameters the points told, rather than what was known before."""
+    estimates: dict[str, Estimate]
 
 
 def solve(terms: Sequence[Term], residuals: Callable[[Named], F64]) -> Solution:
@@ -65,7 +73,15 @@ def solve(terms: Sequence[Term], residuals: Callable[[Named], F64]) -> Solution:
             best = found
     if best is None:
         raise ValueError("a fit needs a term with a start")
-    return Solution(named(best.x), _told(best.jac, len(best.fun) - len(terms)))
+    values, open_by = named(best.x), named(_deviations(best.jac))
+    estimates = {name: Estimate(value, open_by[name]) for name, value in values.items()}
+    return Solution(values, _told(best.jac, len(best.fun) - len(terms)), estimates)
+
+
+def _deviations(jacobian: F64) -> F64:
+    """Standard errors of the values, were the errors of the points as large as NOISE."""
+    variances = np.diag(np.linalg.pinv(jacobian.T @ jacobian))
+    return np.asarray(NOISE * np.sqrt(np.maximum(variances, 0.0)))
 
 
 def _told(jacobian: F64, points: int) -> float:

@@ -8,7 +8,8 @@ def _clocks(low_mhz: int, high_mhz: int, step_mhz: int) -> tuple[int, ...]:
 
 
 # Idle watts are the lowest mean that Zeus saw, rounded down (V100, P100, RTX6000), else assumed as
-# of cards of the same size. The T4 nodes of ElasticFlow slow down beyond four GPUs.
+# of cards of the same size. `gpus_per_node` is how many GPUs are joined most closely: the two of a
+# K80's board, and four T4s, beyond which ElasticFlow's figures drop.
 SHEETS = {
     sheet.name: sheet
     for sheet in (
@@ -59,6 +60,7 @@ SHEETS = {
             max_w=150.0,
             clocks_mhz=_clocks(324, 875, 13),
             mem_mib=11_441,
+            gpus_per_node=2,
             source="nominal, unchecked (half a board): 150 W, 324-875 MHz; idle assumed",
         ),
     )

@@ -1,30 +1,38 @@
 """Each case fitted as a whole, and without one cap, count or resource that it then predicts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from policies.models.capping import CappedModel, CapPoint, fit_capped
 from policies.models.fit import Fit
-from policies.models.fitting import fit_throughput
 from policies.models.points import Point
 from policies.models.sensitivity import Sensitivity
 from policies.models.sensitivity_fit import fit_sensitivity
 from policies.models.throughput import ThroughputModel
-from simulator.calibration.gpu_sheets import SHEETS
+from simulator.calibration.counts import (
+    LEAST_COUNTS,
+    OF_MACHINE,
+    CountCase,
+    contradictory,
+    fit_group,
+    groups_of,
+    machine_usual,
+)
 from simulator.calibration.measurements import CapCase, CountSeries, MatrixCase
 
 Record = dict[str, Any]
-Case = CapCase | CountSeries | MatrixCase
+Case = CapCase | CountCase | MatrixCase
 # Leaving one out of fewer says nothing.
-LEAST_VALUES = 3
+LEAST_CAPS = 3
 
 
 def run(case: Case) -> Record:
     if isinstance(case, CapCase):
         return _run_caps(case)
-    return _run_counts(case) if isinstance(case, CountSeries) else _run_matrix(case)
+    return _run_counts(case) if isinstance(case, CountCase) else _run_matrix(case)
 
 
 def _row(measured: float, fitted: float, left_out: float, end: bool, **at: float) -> Record:
@@ -41,7 +49,7 @@ def _run_caps(case: CapCase) -> Record:
     caps = [point.cap_w for point in case.points]
     joules = [point.iteration_s * point.watts for point in case.points]
     rows = []
-    for at, point in enumerate(case.points if len(caps) > LEAST_VALUES else ()):
+    for at, point in enumerate(case.points if len(caps) > LEAST_CAPS else ()):
         rest = [other for other in case.points if other is not point]
         found = fit_cap_case(case, rest).model
         fitted_j, left_out_j = (float(m.iteration_j(point.cap_w)) for m in (whole.model, found))
@@ -62,69 +70,32 @@ def _run_caps(case: CapCase) -> Record:
     }
 
 
-def groups_of(series: CountSeries) -> Iterator[list[Point]]:
-    """What is fitted together: a batch that is shared says how compute depends on the local batch,
-    one that grows stays the same on every count, and is fitted on its own.
-    """
-    if not series.grows:
-        yield list(series.points)
-        return
-    for batch in sorted({series.batch_of(point) for point in series.points}):
-        yield [point for point in series.points if series.batch_of(point) == batch]
-
-
-def fit_group(
-    series: CountSeries, points: Sequence[Point], clock_bound: float = 1.0
-) -> Fit[ThroughputModel]:
-    sheet = SHEETS[series.gpu_type]
-    return fit_throughput(
-        points,
-        reference_mhz=sheet.clocks_mhz[-1],
-        gpus_per_node=sheet.gpus_per_node,
-        grows=series.grows,
-        clock_bound=clock_bound,
-    )
-
-
-def _run_counts(series: CountSeries) -> Record:
+def _run_counts(case: CountCase) -> Record:
+    """What the machine tells comes from the other applications, at all of their counts."""
+    series, machine = case.series, machine_usual(case.others)
     rows = []
     for points in groups_of(series):
         counts = sorted({point.gpus for point in points})
-        if len(counts) < LEAST_VALUES:
+        if len(counts) < LEAST_COUNTS:
             continue
-        whole = fit_group(series, points).model
+        whole = fit_group(series, points, machine).model
         for count in counts:
-            left = fit_group(series, [p for p in points if p.gpus != count]).model
+            left = fit_group(series, [p for p in points if p.gpus != count], machine).model
             end = count in (counts[0], counts[-1])
             for point in (p for p in points if p.gpus == count):
                 fitted, left_out = (_speed(m, series, point) for m in (whole, left))
                 at = {"batch": series.batch_of(point), "gpus": count}
                 rows.append(_row(point.steps_per_s, fitted, left_out, end, **at))
-    return {"rows": rows, "contradictory": contradictory(series)}
+    return {
+        "rows": rows,
+        "contradictory": contradictory(series),
+        "machine": {name: asdict(machine[name]) for name in OF_MACHINE},
+    }
 
 
 def _speed(model: ThroughputModel, series: CountSeries, point: Point) -> float:
     per_s = float(model.steps_per_s(point.gpus, 0, point.batch_per_gpu))
     return per_s * (point.gpus if series.grows else 1)
-
-
-def contradictory(series: CountSeries, slack: float = 0.1) -> list[float]:
-    """Batches whose speed per GPU rises with the count: not one kind of machine was measured.
-
-    A GPU in a larger gang does no more of the same work; a tenth is left to noise.
-    """
-    found = []
-    for batch in sorted({series.batch_of(point) for point in series.points}):
-        mine = sorted((p for p in series.points if series.batch_of(p) == batch), key=_count)
-        per_gpu = [point.steps_per_s / point.gpus for point in mine]
-        least = np.minimum.accumulate(per_gpu)
-        if any(per_gpu[i + 1] > least[i] * (1 + slack) for i in range(len(mine) - 1)):
-            found.append(batch)
-    return found
-
-
-def _count(point: Point) -> int:
-    return point.gpus
 
 
 def fit_matrix(case: MatrixCase, points: Sequence[Point]) -> Fit[Sensitivity]:

@@ -21,7 +21,9 @@ POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class FittedGpuType(msgspec.Struct, frozen=True, kw_only=True):
-    """`power_error` is the mean relative error of watts at points left out of the fit."""
+    """`power_error` is the mean relative error of watts at points left out of the fit;
+    `gpus_per_node` counts those that are joined most closely.
+    """
 
     name: str
     idle_w: float

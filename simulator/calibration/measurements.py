@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from policies.models.capping import CapPoint
 from policies.models.points import Point
@@ -19,6 +20,7 @@ GAVEL = "Gavel (OSDI 20, MIT)"
 SYNERGY = "Synergy (OSDI 22, MIT)"
 MIB_PER_GB = 1000**3 / 1024**2
 
+_GAVEL_TYPES = ("K80", "P100", "V100")
 _ZEUS_TYPES = {"V100": "v100", "P100": "p100", "RTX6000": "rtx6000"}
 _BATCH = re.compile(r"(.*) \(batch size (\d+)\)")
 
@@ -63,6 +65,15 @@ class CountSeries:
     def batch_of(self, point: Point) -> float:
         """The application's batch that a point is of."""
         return round(point.batch_per_gpu * (1 if self.grows else point.gpus), 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Steps per second of one job on as many GPUs of one server, and of several."""
+
+    gpu_type: str
+    together: float
+    spread: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +137,8 @@ def _elasticflow(data: Path) -> Iterator[CountSeries]:
 
 def _gavel(data: Path) -> Iterator[CountSeries]:
     """Isolated entries on consolidated GPUs; a step is one batch on one GPU."""
-    with gzip.open(data / "gavel" / "simulation_throughputs.json.gz") as file:
-        document = json.load(file)
-    for gpu_type in ("K80", "P100", "V100"):
+    document = _gavel_document(data)
+    for gpu_type in _GAVEL_TYPES:
         found: dict[str, list[Point]] = defaultdict(list)
         for key, entry in document[gpu_type.lower()].items():
             name, gpus = ast.literal_eval(key)
@@ -140,6 +150,23 @@ def _gavel(data: Path) -> Iterator[CountSeries]:
         for application, points in sorted(found.items()):
             ordered = sorted(points, key=lambda point: (point.batch_per_gpu, point.gpus))
             yield CountSeries(GAVEL, gpu_type, application, True, tuple(ordered))
+
+
+def placements(data: Path) -> Iterator[Placement]:
+    """Gavel's jobs of several GPUs, consolidated and not."""
+    document = _gavel_document(data)
+    for gpu_type in _GAVEL_TYPES:
+        spread = document[f"{gpu_type.lower()}_unconsolidated"]
+        for key, entry in document[gpu_type.lower()].items():
+            _, gpus = ast.literal_eval(key)
+            if gpus > 1 and key in spread and entry["null"] > 0 and spread[key]["null"] > 0:
+                yield Placement(gpu_type, entry["null"], spread[key]["null"])
+
+
+def _gavel_document(data: Path) -> dict[str, dict[str, Any]]:
+    with gzip.open(data / "gavel" / "simulation_throughputs.json.gz") as file:
+        document: dict[str, dict[str, Any]] = json.load(file)
+    return document
 
 
 def matrix_cases(data: Path) -> Iterator[MatrixCase]:

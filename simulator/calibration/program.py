@@ -10,6 +10,7 @@ import numpy as np
 from policies.models.capping import CappedModel
 from policies.models.gpu_power import PowerModel
 from simulator.calibration import load
+from simulator.calibration.counts import count_cases
 from simulator.calibration.errors import (
     by_application,
     error_table,
@@ -23,9 +24,17 @@ from simulator.calibration.measurements import (
     CapCase,
     CountSeries,
     MatrixCase,
+    Placement,
     cap_cases,
     count_series,
     matrix_cases,
+    placements,
+)
+from simulator.calibration.scatter import (
+    least_error_table,
+    least_errors,
+    machine_table,
+    placement_table,
 )
 from simulator.calibration.shipping import Shipping, gpu_types, write_fitted
 from simulator.calibration.transfer import TransferError, transfer_errors
@@ -48,16 +57,22 @@ class Data(NamedTuple):
     caps: list[CapCase]
     counts: list[CountSeries]
     matrices: list[MatrixCase]
+    placements: list[Placement]
 
     def cases(self) -> dict[str, Case]:
-        everything: list[Case] = [*self.caps, *self.counts, *self.matrices]
+        everything: list[Case] = [*self.caps, *count_cases(self.counts), *self.matrices]
         return {case.name: case for case in everything}
 
 
 def calibrate(directory: Path, given: argparse.Namespace) -> int:
     """Fit GPU types and applications to public measurements, with errors on what was left out."""
     path = data_directory()
-    data = Data(list(cap_cases(path)), list(count_series(path)), list(matrix_cases(path)))
+    data = Data(
+        list(cap_cases(path)),
+        list(count_series(path)),
+        list(matrix_cases(path)),
+        list(placements(path)),
+    )
     records = run_all(directory, data.cases(), run, processes=given.processes, fresh=given.fresh)
     transfers = list(transfer_errors(data.caps, _models(data.caps, records)))
     bars = bars_of(data, records)
@@ -133,6 +148,9 @@ def _tables(
         "Sensitivity to CPUs and memory": matrix_table(data.matrices, records),
         "Power shapes carried to another GPU type": _transfer_table(transfers),
         "Series that contradict themselves": _contradictions(data.counts, records),
+        "What applications of a machine have in common": machine_table(data.counts, records),
+        "Error that no curve avoids": least_error_table(least_errors(data.counts)),
+        "Placements that contradict each other": placement_table(data.placements),
     }
 
 
@@ -173,6 +191,7 @@ def _results(
     return {
         "settings": {
             "left_out": "a count of all batches fitted together; a cap; a CPU count or memory",
+            "machine": "fewer points than terms: from the other applications on the GPU type",
             "bar": "all left-out points, the ends of a range included",
             "flat": FLAT,
         },
@@ -181,6 +200,10 @@ def _results(
         "rows": [*plain_rows(counts, "throughput"), *plain_rows(caps, "energy")],
         "cases": {name: records[name] for name in data.cases()},
         "transfer": [one._asdict() for one in transfers],
+        "least_errors": {
+            gpu_type: float(np.mean(errors))
+            for gpu_type, errors in least_errors(data.counts).items()
+        },
         "bars": [bar.plain() for bar in bars],
     }
 

@@ -1,6 +1,7 @@
 """The fitted parameters as the files that ship with the project."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,13 @@ import msgspec
 import numpy as np
 
 from policies.models.capping import CappedModel
-from policies.models.fit import Fit
+from policies.models.fit import Fit, spread_of
 from policies.models.gpu_power import PowerModel
 from policies.models.throughput import ThroughputModel
+from policies.models.usual import USUAL, Usual
+from simulator.calibration.counts import fit_group, groups_of
 from simulator.calibration.gpu_sheets import SHEETS
-from simulator.calibration.left_out import Record, fit_cap_case, fit_group, fit_matrix, groups_of
+from simulator.calibration.left_out import Record, fit_cap_case, fit_matrix
 from simulator.calibration.load import (
     FittedApplication,
     FittedBehaviour,
@@ -90,17 +93,23 @@ class Shipping:
         return list(merged.values())
 
     def _of_series(self, series: CountSeries) -> Iterator[FittedApplication]:
-        """One application per batch; what a fit itself calls wide does not ship."""
-        rows = self._records[series.name]["rows"]
+        """One application per batch; what is not known within a factor of two does not ship."""
+        record = self._records[series.name]
+        rows, machine = record["rows"], record["machine"]
+        usual = USUAL | {name: Usual(**told) for name, told in machine.items()}
         prefix = "gavel-" if series.source == GAVEL else ""
         capped = self._like(series)
         bound = capped.clock_bound if capped else 1.0
         for points in groups_of(series):
-            fit = fit_group(series, points, bound)
+            batches = sorted({series.batch_of(point) for point in points})
+            fit = _judged(
+                fit_group(series, points, usual, bound),
+                [row for row in rows if row["batch"] in batches],
+            )
             if fit.wide:
                 continue
             power = self._power(series, capped) if capped else None
-            for batch in sorted({series.batch_of(point) for point in points}):
+            for batch in batches:
                 mine = [row for row in rows if row["batch"] == batch]
                 yield FittedApplication(
                     name=f"{prefix}{series.application.lower()}/{batch:g}",
@@ -160,6 +169,14 @@ class Shipping:
                 ),
             ),
         )
+
+
+def _judged(fit: Fit[ThroughputModel], rows: Sequence[Record]) -> Fit[ThroughputModel]:
+    """A fit with no point to spare does not know its own error; points left out of it do."""
+    if not (fit.wide and rows):
+        return fit
+    errors = np.array([row["left_out"] / row["measured"] - 1 for row in rows])
+    return replace(fit, spread=spread_of(errors, 0.0))
 
 
 def _of_matrix(case: MatrixCase) -> FittedApplication:

@@ -9,9 +9,10 @@ import pytest
 from policies.models.capping import CappedModel
 from policies.models.gpu_power import PowerModel
 from policies.models.points import Point
+from simulator.calibration.counts import contradictory, count_cases
 from simulator.calibration.errors import errors_of
 from simulator.calibration.gpu_sheets import SHEETS
-from simulator.calibration.left_out import contradictory, run
+from simulator.calibration.left_out import run
 from simulator.calibration.load import (
     POWERS_OF_TWO,
     clock_steps,
@@ -103,7 +104,8 @@ def test_a_shape_scales_with_the_power_limit() -> None:
 @needs_data
 def test_a_small_part_of_the_calibration() -> None:
     path = data_directory()
-    bert = next(one for one in count_series(path) if one.name == "count ElasticFlow A100 bert")
+    cases = {one.name: one for one in count_cases(list(count_series(path)))}
+    bert = cases["count ElasticFlow A100 bert"]
     found = run(bert)
     assert len(found["rows"]) == 14
     assert errors_of(found["rows"]).mean < 0.05
