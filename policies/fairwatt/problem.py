@@ -6,10 +6,11 @@ import numpy as np
 
 from policies.andreas.policy import startable
 from policies.andreas.prices import PriceLine, price_line
+from policies.classic.victims import lost_s
 from policies.columns import F64, I64
 from policies.fairwatt.arrays import Ahead, Wants, Ways
 from policies.fairwatt.horizon import horizon, pools
-from policies.fairwatt.options import Menu, Options
+from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
 from policies.fairwatt.parameters import FairwattParameters
 from policies.snapshot import JobState, NodeState, Snapshot
 
@@ -27,6 +28,8 @@ class Problem:
     ways: Ways
     wants: Wants
     ahead: Ahead
+    change_s: F64
+    """What stopping and restarting a job that runs is charged; 0 for queued ones."""
 
     def gpu_s(self) -> F64:
         """GPU-seconds of every job in its leanest way."""
@@ -34,6 +37,14 @@ class Problem:
 
     def shortest_s(self) -> F64:
         return self.options.least(self.options.run_s)
+
+    def alone(self, way: I64) -> F64:
+        """What ways cost that start now and are not disturbed."""
+        ways, wants, job = self.ways, self.wants, self.options.job()[way]
+        run_s = ways.run_s[way]
+        late_s = np.maximum(run_s - wants.due_s[job], 0.0)
+        energy = ways.watts[way] * self.line.cost(0.0, run_s)
+        return np.asarray(energy + wants.wait[job] * run_s + wants.omega[job] * late_s, np.float64)
 
 
 def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
@@ -69,7 +80,15 @@ def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
         ways=_ways(snapshot, rows, options),
         wants=_wants(snapshot, rows, options, line, given),
         ahead=ahead,
+        change_s=_change_s(snapshot, rows, options, given.hysteresis),
     )
+
+
+def _change_s(snapshot: Snapshot, rows: I64, options: Options, hysteresis: float) -> F64:
+    charged = np.maximum(lost_s(snapshot)[rows], LEAST_CHANGE_S) * hysteresis
+    runs = np.zeros(len(rows), np.bool_)
+    runs[options.job()[options.stays]] = True
+    return np.where(runs, charged, 0.0)
 
 
 def _running(snapshot: Snapshot, given: FairwattParameters) -> tuple[I64, I64]:

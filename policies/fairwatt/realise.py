@@ -7,7 +7,7 @@ import numpy as np
 
 from policies.classic.victims import lost_s
 from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule
+from policies.fairwatt.search import Schedule, urgency
 from policies.fairwatt.stoppable import Stoppable
 from policies.fairwatt.switching import Lack
 from policies.ledger import Ask, Ledger, RowPiece
@@ -46,6 +46,7 @@ class Realiser:
         self._held_way: list[int] = problem.wants.held.tolist()
         self._pool: list[int] = problem.ways.pool.tolist()
         self._gpus: list[int] = problem.ways.gpus.tolist()
+        self._urgency: list[float] = urgency(problem).tolist()
         self._lost_s: list[float] = lost_s(self.snapshot)[problem.rows].tolist()
 
     def realise(self, schedule: Schedule) -> Entries:
@@ -58,10 +59,12 @@ class Realiser:
             way, stay = chosen[job], self._held_way[job]
             if stay >= 0 and slot[job] > 0:
                 there = later.setdefault(self._pool[stay], Stoppable(self.ledger))
-                there.add(job, self._held(job), self._lost_s[job])
+                there.add(job, self._held(job), self._lost_s[job], self._urgency[job])
+            elif stay >= 0 and (way == stay or not self._worth_leaving(way, stay)):
+                continue
             elif stay >= 0 and self._gpus[way] > self._gpus[stay]:
                 growing.append(job)
-            elif stay >= 0 and way != stay:
+            elif stay >= 0:
                 self._change(job, way)
             elif stay < 0 and slot[job] == 0 and not self._start(job, way):
                 waiting.append(job)
@@ -72,6 +75,13 @@ class Realiser:
         for job in growing:
             self._grow(job, chosen[job])
         return self.entries
+
+    def _worth_leaving(self, way: int, stay: int) -> bool:
+        """A schedule may send a job elsewhere for others; then others must be worth stopping it."""
+        if self._pool[way] == self._pool[stay]:
+            return True
+        there, here = self.problem.alone(np.array([way, stay])).tolist()
+        return bool(there < here)
 
     def _grow(self, job: int, way: int) -> None:
         """To the count that was chosen, else as near to it as there is room."""
@@ -193,7 +203,11 @@ class Realiser:
         ledger, ask, tenant = self.ledger, self._ask(job, way), self._tenant[job]
         kind = int(self.problem.options.gpu_type[way])
         room = self.most - len(self.entries.preempts)
-        stopped = victims.cheapest(ask.gpus, *self._widths(ask, kind)) if room > 0 else []
+        stopped = (
+            victims.cheapest(self._urgency[job], ask.gpus, *self._widths(ask, kind))
+            if room > 0
+            else []
+        )
         if not 0 < len(stopped) <= room:
             return False
         for one in stopped:

@@ -117,9 +117,19 @@ def _cheaper(best: Schedule, found: Schedule) -> Schedule:
 
 
 def urgency(problem: Problem) -> F64:
-    """Money lost per second of delay and GPU-second of work: apparent tardiness cost."""
-    shortest_s, gpu_s, wants = problem.shortest_s(), problem.gpu_s(), problem.wants
+    """Money lost per second of delay and GPU-second of work: apparent tardiness cost.
+
+    A job that runs counts as further on than it is, so that whoever takes its place gains more than
+    stopping and restarting it costs; its leanest way has the restart in it already.
+    """
+    ahead_s = 2 * problem.change_s * problem.options.least(problem.options.gpus.astype(np.float64))
+    return np.asarray(pressing(problem) / np.maximum(problem.gpu_s() - ahead_s, 1.0), np.float64)
+
+
+def pressing(problem: Problem) -> F64:
+    """Money that a job loses per second of delay, of its lateness the more the nearer it is."""
+    shortest_s, wants = problem.shortest_s(), problem.wants
     mean_s = float(shortest_s.mean()) if len(shortest_s) else 1.0
     slack_s = np.maximum(wants.due_s - shortest_s, 0.0)
-    pressing = np.exp(-np.minimum(slack_s / (LOOK_AHEAD * max(mean_s, 1.0)), 700.0))
-    return np.asarray((wants.wait + wants.omega * pressing + 1e-12) / np.maximum(gpu_s, 1.0))
+    near = np.exp(-np.minimum(slack_s / (LOOK_AHEAD * max(mean_s, 1.0)), 700.0))
+    return np.asarray(wants.wait + wants.omega * near + 1e-12, np.float64)

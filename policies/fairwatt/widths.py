@@ -14,7 +14,7 @@ import numpy as np
 
 from policies.columns import F64, I64
 from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule, urgency
+from policies.fairwatt.search import Schedule, pressing, urgency
 
 # Elasticities beyond these make the weights all alike, or the shortest job take everything.
 LEAST_ELASTIC, MOST_ELASTIC = 0.1, 0.9
@@ -61,7 +61,7 @@ def steps_of(problem: Problem, schedule: Schedule) -> Steps:
     playing = (wants.wait > 0) & ~shifted
     job = problem.options.job()
     way = np.flatnonzero(playing[job] & (ways.pool == ways.pool[made.chosen][job]))
-    cost = _alone(problem, way)
+    cost = problem.alone(way)
     order = np.lexsort((cost, ways.gpus[way], job[way]))
     way, cost = way[order], cost[order]
     changes = (np.diff(job[way], prepend=-1) != 0) | (np.diff(ways.gpus[way], prepend=-1) != 0)
@@ -83,15 +83,6 @@ def steps_of(problem: Problem, schedule: Schedule) -> Steps:
     )
 
 
-def _alone(problem: Problem, way: I64) -> F64:
-    """What ways cost that start now and are not disturbed."""
-    ways, wants, job = problem.ways, problem.wants, problem.options.job()[way]
-    run_s = ways.run_s[way]
-    late_s = np.maximum(run_s - wants.due_s[job], 0.0)
-    energy = ways.watts[way] * problem.line.cost(0.0, run_s)
-    return np.asarray(energy + wants.wait[job] * run_s + wants.omega[job] * late_s, np.float64)
-
-
 class _HandOut:
     """Jobs get their fewest GPUs by urgency, then the steps that are worth most, one by one."""
 
@@ -105,10 +96,9 @@ class _HandOut:
         self._gpus: list[int] = steps.gpus.tolist()
         self._watts: list[float] = ways.watts[steps.way].tolist()
         self._pool: list[int] = ways.pool[steps.way[steps.first[:-1]]].tolist()
-        pressing = urgency(problem)[job]
-        self._order: list[int] = np.argsort(-pressing, kind="stable").tolist()
-        gpu_s = problem.gpu_s()[job]
-        self._weight: list[float] = (pressing * gpu_s * short_first(gpu_s, steps)).tolist()
+        self._order: list[int] = np.argsort(-urgency(problem)[job], kind="stable").tolist()
+        worth = short_first(problem.gpu_s()[job], steps)
+        self._weight: list[float] = (pressing(problem)[job] * worth).tolist()
         self._given = [-1] * len(job)
 
     def run(self) -> I64:
