@@ -9,7 +9,7 @@ from simulator.experiments.frontier_front import Spot
 from simulator.experiments.powerflow_curve import front
 
 SIZE_INCHES = (7.5, 4.6)
-Scale = Literal["log", "symlog"]
+Scale = Literal["linear", "symlog"]
 MARKERS = "osD^v<>PX*hp"
 
 
