@@ -104,6 +104,15 @@ def test_scaling_meets_the_load(load: float) -> None:
     assert scaled.jobs.submitted_s[0] >= trace.jobs.submitted_s[0] - 1
 
 
+def test_copies_arrive_as_far_from_their_original_as_is_allowed() -> None:
+    jobs = Workload.sorted(submitted_s=[0, 50_000, 100_000], work=[100] * 3, gpus=[1] * 3)
+    trace = Trace(jobs, ("all",))
+    for most_s in (1800.0, 20_000.0):
+        drawn = scale.at_load(trace, 1, 30_000.0, 1.0, seed=2, most_shift_s=most_s).jobs
+        from_s = np.abs(drawn.submitted_s[:, None] - jobs.submitted_s).min(axis=1)
+        assert 0.9 * most_s < from_s.max() <= most_s + 1
+
+
 def test_the_busiest_partitions_are_numbered_anew() -> None:
     kept = scale.busiest_partitions(made_up(), 2)
     assert kept.partitions == ("large", "middle")

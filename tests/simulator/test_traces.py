@@ -6,7 +6,7 @@ import pytest
 
 from policies.snapshot import ANY_GPU_TYPE
 from simulator.scenario.files import data_directory
-from simulator.traces.alibaba import openb_nodes
+from simulator.traces.alibaba import openb_nodes, openb_pods
 from simulator.traces.batch import gpus_of_tres
 from simulator.traces.collect import Report
 from simulator.traces.formats import READERS
@@ -122,6 +122,20 @@ def test_openb(tmp_path: Path) -> None:
     assert jobs.cpus_per_gpu.tolist() == [4, 6]
     assert jobs.mem_mib_per_gpu.tolist() == [1024, 8192]
     assert sum(report.skipped.values()) == 4
+
+
+def test_openb_counts_parts_of_a_gpu_as_one_where_asked_to(tmp_path: Path) -> None:
+    path = tmp_path / "pods.csv"
+    path.write_text(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
+        "deletion_time,scheduled_time\n"
+        "p0,12000,16384,1,460,P100,LS,Running,100,500,150\n"
+        "p1,12000,16384,0,0,,LS,Running,100,500,150\n"
+    )
+    assert len(openb_pods(path)[0].jobs) == 0
+    trace, report = openb_pods(path, parts_as_whole=True)
+    assert trace.jobs.gpus.tolist() == [1]
+    assert report.skipped == {"without GPUs": 1}
 
 
 def test_openb_nodes(tmp_path: Path) -> None:
