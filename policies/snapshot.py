@@ -204,7 +204,11 @@ class Prices(Table):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Snapshot:
-    """The cluster may use `energy_left_j`, PUE included, until `energy_until_s`."""
+    """The cluster may use `energy_left_j`, PUE included, until `energy_until_s`.
+
+    Where the tariff has a demand charge, every watt by which a metered quarter of an hour, PUE
+    included, lies above `peak_w`, the highest of this month so far, costs `demand_price_per_w`.
+    """
 
     now_s: float
     seed: int = 0
@@ -212,6 +216,8 @@ class Snapshot:
     power_budget_w: float = float("inf")
     energy_left_j: float = float("inf")
     energy_until_s: float = float("inf")
+    peak_w: float = 0.0
+    demand_price_per_w: float = 0.0
     hands_over: bool = False
     """Whether GPUs that a plan takes from a job may be given away in the same plan: only where
     stopping takes no time, as in a simulation without such costs."""
@@ -232,6 +238,8 @@ class Snapshot:
         }
         if self.hands_over:
             columns["hands_over"] = np.array([1], np.uint8)
+        if self.demand_price_per_w:
+            columns["demand"] = np.array([self.peak_w, self.demand_price_per_w])
         texts: encoding.Texts = {}
         for table in _TABLES:
             for name, values in getattr(self, table).columns():
@@ -254,6 +262,7 @@ class Snapshot:
         now_s, pue, power_budget_w = columns["scalars"].tolist()
         # Snapshots stored before there were energy budgets say nothing of them.
         energy_left_j, energy_until_s = columns.get("energy", np.full(2, np.inf)).tolist()
+        peak_w, demand_price_per_w = columns.get("demand", np.zeros(2)).tolist()
         everything: dict[str, Any] = {**columns, **texts}
         tables = {
             table: kind.of(
@@ -273,6 +282,8 @@ class Snapshot:
             energy_until_s=energy_until_s,
             seed=int(columns["seed"][0]),
             hands_over="hands_over" in columns,
+            peak_w=peak_w,
+            demand_price_per_w=demand_price_per_w,
             **tables,  # type: ignore[arg-type]  # mypy cannot key the union by table name
         )
 

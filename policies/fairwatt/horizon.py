@@ -42,7 +42,7 @@ def horizon(
     Work that is not changed, the `fixed` rows, keeps its GPUs and `watts` for `until_s` seconds.
     With `wakes` nodes that are off count: booting takes minutes, and most work hours.
     """
-    until_s = np.where(snapshot.jobs.state[fixed] == JobState.STOPPING, STOPPING_S, until_s)
+    until_s = lasting_s(snapshot, fixed, until_s)
     count, fixed_pool, fixed_gpus, owner = _room(snapshot, fixed, usable(snapshot, wakes=wakes))
     whole = float(count.sum() + fixed_gpus.sum())
     every_s = np.concatenate([ends_s, until_s])
@@ -50,9 +50,9 @@ def horizon(
     edges_s = _edges(snapshot, line, busy_s, every_s)
     slots = len(edges_s) - 1
     free = np.repeat(count[:, None], slots, axis=1)
-    free += _returned(len(count), edges_s, fixed_pool, fixed_gpus, until_s[owner]).astype(np.int64)
+    free += returned(len(count), edges_s, fixed_pool, fixed_gpus, until_s[owner]).astype(np.int64)
     spare_w = budget_w(snapshot) - idle_draw_w(snapshot) - float(watts.sum())
-    power = spare_w + _returned(1, edges_s, np.zeros(len(fixed), np.int64), watts, until_s)[0]
+    power = spare_w + returned(1, edges_s, np.zeros(len(fixed), np.int64), watts, until_s)[0]
     return Ahead(
         edges_s=edges_s,
         area=line.cost(0.0, edges_s),
@@ -61,6 +61,12 @@ def horizon(
         tail=float(line.price[-1]),
         least=float(line.price.min()),
     )
+
+
+def lasting_s(snapshot: Snapshot, fixed: I64, until_s: F64) -> F64:
+    """How long work that is left alone holds its GPUs, if it would run for `until_s`."""
+    stopping = snapshot.jobs.state[fixed] == JobState.STOPPING
+    return np.where(stopping, STOPPING_S, until_s)
 
 
 def _edges(snapshot: Snapshot, line: PriceLine, busy_s: float, ends_s: F64) -> F64:
@@ -93,7 +99,7 @@ def _room(snapshot: Snapshot, fixed: I64, ready: Bool) -> tuple[I64, I64, I64, I
     return count.astype(np.int64), pool[pieces.node[bound]], gpus[bound], owner[bound]
 
 
-def _returned(rows: int, edges_s: F64, row: I64, amount: F64 | I64, until_s: F64) -> F64:
+def returned(rows: int, edges_s: F64, row: I64, amount: F64 | I64, until_s: F64) -> F64:
     """Over (row, slot), what has been given back by then: from the first edge after its end on."""
     slots = len(edges_s) - 1
     change = np.zeros((rows, slots + 1))

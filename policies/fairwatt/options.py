@@ -104,6 +104,11 @@ class Menu:
         """What ways add to the cluster's draw."""
         return np.asarray((found.gpu_w + self._added_w[found.gpu_type]) * found.gpus, np.float64)
 
+    def idle_w(self) -> F64:
+        """Per GPU of each type, what ways count of watts that an idle node would draw anyway."""
+        anyway_w = self._added_w - _added_watts(self.snapshot, empty_nodes_off=False)
+        return np.asarray(anyway_w, np.float64)
+
     def _counted(self, rows: I64) -> Bool:
         jobs = self.snapshot.jobs
         some = bool(self.snapshot.profiles.throughput.size)

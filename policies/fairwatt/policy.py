@@ -3,16 +3,18 @@
 import numpy as np
 
 from policies.fairwatt.bound import lower_bound
+from policies.fairwatt.demand import Choice, choose
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import Problem, problem_of
 from policies.fairwatt.realise import Entries, Realiser
-from policies.fairwatt.search import Budget, Schedule, search
+from policies.fairwatt.search import Budget, Schedule
 from policies.fairwatt.switching import switched
 from policies.fairwatt.widths import widened
 from policies.layout import Shelf
 from policies.ledger import Ledger
 from policies.placement import PLACEMENTS
 from policies.plan import Expected, Explained, Plan
+from policies.power import budget_w
 from policies.snapshot import JobState, Snapshot
 from policies.waiting import Left, explain
 
@@ -33,25 +35,32 @@ class Fairwatt:
     def plan(self, snapshot: Snapshot) -> Plan:
         given = self.parameters
         problem = problem_of(snapshot, given)
-        schedule = search(
+        found = choose(
             problem,
             Budget(given.iterations, given.promotions, given.evaluations),
             preempt=given.preempt,
         )
-        schedule = widened(problem, schedule)
+        within = found.problem
+        schedule = widened(within if found.capped else problem, found.schedule)
         ledger = Ledger(
-            snapshot,
+            within.snapshot,
             PLACEMENTS[given.placement],
             keeps_blocks=given.placement == "buddy",
             shelf=self._shelf,
         )
         entries = Realiser(
-            problem, ledger, preempt=given.preempt, most=given.max_preemptions
+            within,
+            ledger,
+            preempt=given.preempt and not found.capped,
+            most=given.max_preemptions,
         ).realise(schedule)
         power = switched(problem, schedule, ledger, entries.lacks) if given.switches else ()
+        if within is not problem:
+            # A peak is no power budget: whoever waits below it, waits for another reason.
+            ledger.watts_left += budget_w(snapshot) - budget_w(within.snapshot)
 
         def say_why() -> Explained:
-            return explain(ledger, ledger.atlas, left(problem, schedule, entries))
+            return explain(ledger, ledger.atlas, left(found, schedule, entries))
 
         return Plan(
             starts=tuple(entries.starts),
@@ -61,8 +70,8 @@ class Fairwatt:
             clocks=tuple(entries.clocks),
             power=power,
             explain=say_why,
-            objective=schedule.total,
-            shown={"planned_cost": schedule.total},
+            objective=found.total,
+            shown=_shown(found),
             expected=tuple(_expected(problem, job, way) for job, way in entries.started.items()),
         )
 
@@ -70,9 +79,10 @@ class Fairwatt:
         return lower_bound(problem_of(snapshot, self.parameters), objective)
 
 
-def left(problem: Problem, schedule: Schedule, entries: Entries) -> Left:
+def left(found: Choice, schedule: Schedule, entries: Entries) -> Left:
     """Jobs that wait: the planned ones with the time of their start, then those held back."""
-    snapshot, made, edges_s = problem.snapshot, schedule.made, problem.ahead.edges_s
+    problem, made = found.problem, schedule.made
+    snapshot, edges_s = problem.snapshot, problem.ahead.edges_s
     queued = schedule.order[problem.wants.held[schedule.order] < 0]
     waits = ~np.isin(queued, list(entries.started))
     jobs, slot = queued[waits], made.slot[queued[waits]]
@@ -80,6 +90,7 @@ def left(problem: Problem, schedule: Schedule, entries: Entries) -> Left:
     until_s = np.where(known, snapshot.now_s + edges_s[slot], np.nan)
     # Who could have started and was not, waits for a better hour, if hours differ at all.
     for_tariff = known & made.ready[jobs] & (not problem.line.flat)
+    for_tariff |= known & found.kept_back[jobs] & bool(len(snapshot.prices))
     others = np.flatnonzero(snapshot.jobs.state == JobState.QUEUED)
     others = others[~np.isin(others, problem.rows)]
     nobody = np.zeros(len(others), np.bool_)
@@ -90,6 +101,13 @@ def left(problem: Problem, schedule: Schedule, entries: Entries) -> Left:
         until_s=np.concatenate([until_s, np.full(len(others), np.nan)]),
         for_tariff=np.concatenate([for_tariff, nobody]),
     )
+
+
+def _shown(found: Choice) -> dict[str, float]:
+    shown = {"planned_cost": found.total}
+    if found.problem.draw is not None:
+        shown["demand_charge"] = found.charge
+    return shown
 
 
 def _expected(problem: Problem, job: int, way: int) -> Expected:

@@ -9,6 +9,7 @@ from policies.andreas.prices import PriceLine, price_line
 from policies.classic.victims import lost_s
 from policies.columns import F64, I64
 from policies.fairwatt.arrays import Ahead, Wants, Ways
+from policies.fairwatt.draw import Draw, draw_of
 from policies.fairwatt.horizon import horizon, pools
 from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
 from policies.fairwatt.parameters import FairwattParameters
@@ -19,7 +20,7 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Planned jobs are `rows` of the snapshot."""
+    """Planned jobs are `rows` of the snapshot; `draw` is known where its peak has a price."""
 
     snapshot: Snapshot
     line: PriceLine
@@ -30,6 +31,7 @@ class Problem:
     ahead: Ahead
     change_s: F64
     """What stopping and restarting a job that runs is charged; 0 for queued ones."""
+    draw: Draw | None = None
 
     def gpu_s(self) -> F64:
         """GPU-seconds of every job in its leanest way."""
@@ -72,6 +74,7 @@ def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
         watts=menu.added_w(held),
         wakes=given.switches,
     )
+    priced = snapshot.demand_price_per_w > 0
     return Problem(
         snapshot=snapshot,
         line=line,
@@ -81,6 +84,7 @@ def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
         wants=_wants(snapshot, rows, options, line, given),
         ahead=ahead,
         change_s=_change_s(snapshot, rows, options, given.hysteresis),
+        draw=draw_of(menu, options, ahead, fixed, held) if priced else None,
     )
 
 
