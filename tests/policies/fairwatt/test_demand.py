@@ -98,7 +98,8 @@ def test_what_is_drawn_already_is_paid_for() -> None:
 
 def test_a_rise_that_must_come_is_not_waited_for() -> None:
     """Nothing runs, nothing was drawn: no time ahead has room below the peak."""
-    plan = plan_of(snapshot_of(one_hour(), peak_w=0.0, price=100.0))
+    snapshot = snapshot_of(one_hour(), peak_w=0.0, price=100.0)
+    plan = plan_of(snapshot, max_shift_s=30 * 86_400.0)
     assert started(plan) == [0]
     assert plan.shown["demand_charge"] == pytest.approx(ONE_W * 100.0)
 
@@ -121,6 +122,9 @@ def test_work_that_runs_is_not_stopped_for_the_peak() -> None:
     assert (plan.preempts, plan.moves, plan.resizes, plan.starts) == ((), (), (), ())
 
 
+PROFILES = profiles_of([[[1.0], [1.9]]], [[[300.0]] * 2], counts=(1, 2), clocks=(1000,))
+
+
 def elastic() -> Job:
     job = queued(1, profile=0, work_left=HOUR_S, submitted_s=NOW_S)
     job.max_gpus = 2
@@ -129,20 +133,32 @@ def elastic() -> Job:
 
 @pytest.mark.parametrize(("peak_w", "gpus"), [(BOTH_W, 2), (BOTH_W - 1, 1)])
 def test_an_elastic_job_grows_up_to_the_peak(peak_w: float, gpus: int) -> None:
-    profiles = profiles_of([[[1.0], [1.9]]], [[[300.0]] * 2], counts=(1, 2), clocks=(1000,))
-    snapshot = snapshot_of(elastic(), peak_w=peak_w, price=1.0, profiles=profiles)
+    snapshot = snapshot_of(elastic(), peak_w=peak_w, price=1.0, profiles=PROFILES)
     (start,) = plan_of(snapshot, wait_price_per_h=1.0).starts
     assert start.pieces[0].gpus.bit_count() == gpus
 
 
-@pytest.mark.parametrize(("room_w", "expected"), [(499.0, []), (501.0, [2])])
+def test_elastic_jobs_share_the_watts_below_the_peak() -> None:
+    """Four GPUs are free, and 500 W for two of them."""
+    world = World(nodes=[Node(gpus=4)], jobs=[elastic(), elastic()], profiles=PROFILES)
+    snapshot = replace(world.snapshot(), peak_w=200.0 + 500.0, demand_price_per_w=1.0)
+    plan = plan_of(snapshot, wait_price_per_h=1.0)
+    assert [start.pieces[0].gpus.bit_count() for start in plan.starts] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("room_w", "age_s", "expected"), [(499.0, 0, []), (501.0, 0, [2]), (499.0, 86_400, [2])]
+)
 def test_a_start_that_was_not_planned_keeps_below_the_peak(
-    room_w: float, expected: list[int]
+    room_w: float, age_s: float, expected: list[int]
 ) -> None:
-    """Planned on two frugal GPUs for 100 W, which are on two nodes; elsewhere they add 500 W."""
+    """Planned on two frugal GPUs for 100 W, which are on two nodes; elsewhere they add 500 W.
+
+    That keeps nobody beyond a day.
+    """
     nodes = [Node(gpus=2), Node(gpus=2), Node(gpus=2, gpu_type=1)]
     jobs = [running((node, 1), est_run_s=HOUR_S, preemptible=False) for node in (0, 1)]
-    whole = queued(2, est_run_s=HOUR_S, submitted_s=NOW_S, span=Span.NODE)
+    whole = queued(2, est_run_s=HOUR_S, submitted_s=NOW_S - age_s, span=Span.NODE)
     snapshot = World(nodes=nodes, jobs=[*jobs, whole], gpu_types=("L4", "H100")).snapshot()
     kinds = replace(snapshot.gpu_types, max_w=np.array([100.0, 300.0]))
     snapshot = replace(snapshot, gpu_types=kinds, demand_price_per_w=1.0)
@@ -152,14 +168,16 @@ def test_a_start_that_was_not_planned_keeps_below_the_peak(
 
 
 def test_the_idle_watts_of_a_node_that_must_be_woken_count() -> None:
-    """400 W and two idle GPUs on top of the 250 W: not for an hour's waiting."""
+    """400 W and two idle GPUs on top of the 250 W: 500 W above the peak, for an hour's 0.1."""
     nodes = [Node(gpus=1), Node(gpus=2, state=NodeState.OFF, host_idle_w=400, host_peak_w=400)]
     world = World(nodes=nodes, jobs=[busy(preemptible=False), one_hour()])
     priced = replace(world.snapshot(), peak_w=300.0 + 250.0, demand_price_per_w=0.001)
     below = plan_of(priced, power_off=True)
     assert (below.power, below.shown["demand_charge"]) == ((), 0.0)
-    woken = plan_of(replace(priced, peak_w=300.0 + 750.0), power_off=True)
-    assert [entry.on for entry in woken.power] == [True]
+    for worth in (replace(priced, peak_w=1050.0), replace(priced, demand_price_per_w=0.0001)):
+        woken = plan_of(worth, power_off=True)
+        assert [entry.on for entry in woken.power] == [True]
+    assert woken.shown["demand_charge"] == pytest.approx(500 * 0.0001)
 
 
 def test_plans_without_a_charge_are_those_of_always() -> None:
