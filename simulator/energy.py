@@ -1,27 +1,24 @@
 """Joules, money and grams of a run, integrated exactly over piecewise-constant watts and prices."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from policies.columns import F64, I64
+from policies.columns import F64
 from policies.models.curve import Curve
-from policies.models.tariff import (
-    FlatTariff,
-    HourlyTariff,
-    Tariff,
-    TimeOfUseTariff,
-    demand_charge,
+from policies.models.demand import (
+    WINDOW_S,
+    Metered,
+    months_of,
+    no_peaks_w,
+    periods_of,
+    raised_w,
 )
+from policies.models.tariff import HourlyTariff, Tariff, demand_charge
 from policies.snapshot import NodeState
 from simulator.engine import Outcome
 from simulator.log import Stretches
-
-# Utilities meter demand as the mean of a quarter of an hour.
-DEMAND_WINDOW_S = 900
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,36 +131,22 @@ def demand_cost(drawn: Draw, tariff: Tariff) -> Decimal:
     """The demand charges of all months, by the highest mean draw of their metering windows."""
     if isinstance(tariff, HourlyTariff) or len(drawn.edges_s) < 2:
         return Decimal(0)
-    first = int(drawn.edges_s[0] // DEMAND_WINDOW_S)
-    last = int(np.ceil(drawn.edges_s[-1] / DEMAND_WINDOW_S))
-    edges_s = np.arange(first, last + 1, dtype=np.float64) * DEMAND_WINDOW_S
-    kw = np.diff(drawn.joules_until(edges_s)) / DEMAND_WINDOW_S / 1000
+    first = int(drawn.edges_s[0] // WINDOW_S)
+    last = int(np.ceil(drawn.edges_s[-1] / WINDOW_S))
+    edges_s = np.arange(first, last + 1, dtype=np.float64) * WINDOW_S
+    mean_w = np.diff(drawn.joules_until(edges_s)) / WINDOW_S
     starts_s = edges_s[:-1]
+    months = months_of(tariff, starts_s)
     return sum(
         (
-            _month_cost(kw[month], starts_s[month], tariff)
-            for month in _months(starts_s, _zone(tariff))
+            _month_cost(mean_w[months == month], starts_s[months == month], tariff)
+            for month in np.unique(months)
         ),
         Decimal(0),
     )
 
 
-def _zone(tariff: FlatTariff | TimeOfUseTariff) -> ZoneInfo:
-    return ZoneInfo(tariff.timezone if isinstance(tariff, TimeOfUseTariff) else "UTC")
-
-
-def _months(starts_s: F64, zone: ZoneInfo) -> list[I64]:
-    """Rows of every local month."""
-    # A day's windows change month together, up to the offset: ask once per window of one hour.
-    local = [datetime.fromtimestamp(s, UTC).astimezone(zone) for s in starts_s[::4].tolist()]
-    month = np.repeat([at.year * 12 + at.month for at in local], 4)[: len(starts_s)]
-    return [np.flatnonzero(month == one) for one in np.unique(month)]
-
-
-def _month_cost(kw: F64, starts_s: F64, tariff: FlatTariff | TimeOfUseTariff) -> Decimal:
-    peak = Decimal(float(kw.max()))
-    if isinstance(tariff, FlatTariff):
-        return demand_charge(peak, tariff.demand_charge_per_kw)
-    period = tariff.period_at(starts_s)
-    peaks = [Decimal(float(kw[period == i].max(initial=0))) for i in range(len(tariff.periods))]
-    return demand_charge(peak, tariff.demand_charge_per_kw, tariff.periods, peaks)
+def _month_cost(mean_w: F64, starts_s: F64, tariff: Metered) -> Decimal:
+    watts = raised_w(tariff, no_peaks_w(tariff), starts_s, mean_w)
+    peak, *peaks = [Decimal(each / 1000) for each in watts]
+    return demand_charge(peak, tariff.demand_charge_per_kw, periods_of(tariff), peaks)

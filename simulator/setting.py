@@ -8,6 +8,7 @@ import numpy as np
 
 from policies.columns import F64
 from policies.models.curve import Curve
+from policies.models.tariff import Tariff
 from policies.snapshot import ProfileTable, TenantTable
 from simulator.allowance import Allowance
 from simulator.costs import Costs
@@ -42,6 +43,10 @@ class Setting:
     price: Curve | None = None
     believed_price: Curve | None = None
     carbon: Curve | None = None
+    tariff: Tariff | None = None
+    """Whose demand charge policies see, with the peak metered so far; energy costs `price`."""
+    peak_w: float = 0.0
+    """What was metered in this month before the run, PUE included."""
     empty_nodes_off: bool = False
     """Whether a node without a job counts as off, at once and for as long as it has none."""
 

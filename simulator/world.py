@@ -8,6 +8,7 @@ from enum import IntEnum
 import numpy as np
 
 from policies.columns import F64, I64
+from policies.models.demand import metered
 from policies.plan import Piece, Plan, Start
 from policies.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
 from simulator.allowance import Allowance, Purse
@@ -15,6 +16,7 @@ from simulator.costs import Costs
 from simulator.holdings import BrokenPlanError, Holdings, RowPieces
 from simulator.job_columns import JobColumns
 from simulator.log import End, Log
+from simulator.meter import Meter
 from simulator.setting import Setting
 from simulator.truth import Truth
 
@@ -66,6 +68,7 @@ class World:
         on = setting.machines.nodes.state != NodeState.OFF
         self._idle_draw_w = float(setting.machines.idle_w()[on].sum())
         self._idle_joules = 0.0
+        self.meter = self._metering(setting)
         self._purse = Purse(setting.allowance or Allowance(), setting.origin_s)
         self._handlers: dict[int, Callable[[int], None]] = {
             Event.FINISH: self._finish,
@@ -113,6 +116,7 @@ class World:
     def snapshot(self, prices: Prices, profiles: ProfileTable) -> Snapshot:
         setting, rows = self.setting, self.live_rows()
         power_budget_w, energy_left_j, energy_until_s = self._budgets()
+        peak_w, per_w = self.meter.seen(self.now_s) if self.meter else (0.0, 0.0)
         return Snapshot(
             now_s=self.now_s,
             seed=(setting.seed * 1_000_003 + self.rounds) % 2**63,
@@ -120,6 +124,8 @@ class World:
             power_budget_w=power_budget_w,
             energy_left_j=energy_left_j,
             energy_until_s=energy_until_s,
+            peak_w=peak_w,
+            demand_price_per_w=per_w,
             hands_over=self.costs.hands_over,
             jobs=self.jobs.table(rows, self.now_s),
             placements=self.holdings.placements(rows),
@@ -204,6 +210,7 @@ class World:
     def _run(self, row: int, pieces: RowPieces, clock_mhz: int, idle_s: float) -> None:
         jobs = self.jobs
         gpus = self.holdings.take(row, pieces)
+        self._use(row, 1)
         rate, watts = self.truth.behaviour(row, pieces, gpus, clock_mhz)
         resumes_s = self.now_s + idle_s
         jobs.since_s[row] = self.now_s
@@ -221,6 +228,26 @@ class World:
         tenant = self.setting.jobs.tenant[row]
         self._draw_w[tenant] += watts
         self._joules[tenant] -= watts * (self.now_s - self.setting.origin_s)
+        if self.meter:
+            self.meter.change(self.now_s, watts * self.setting.pue)
+
+    def _metering(self, setting: Setting) -> Meter | None:
+        """None where nothing is charged for demand."""
+        tariff = metered(setting.tariff)
+        if tariff is None:
+            return None
+        meter = Meter(tariff, setting.origin_s, setting.peak_w)
+        if not setting.empty_nodes_off:
+            meter.change(setting.origin_s, self._idle_draw_w * setting.pue)
+        return meter
+
+    def _use(self, row: int, sign: int) -> None:
+        """Nodes that only draw while they have a job: of those of which this is the only one."""
+        if self.meter and self.setting.empty_nodes_off:
+            on_node = self.holdings.on_node
+            alone = (node for node, *_ in self.holdings.of_job[row] if len(on_node[node]) == 1)
+            watts = sign * sum(self._idle_w[node] for node in alone)
+            self.meter.change(self.now_s, watts * self.setting.pue)
 
     def _budgets(self) -> tuple[float, float, float]:
         """Watts now, joules left, and until when those must last."""
@@ -242,6 +269,7 @@ class World:
         since_s, gpus = float(jobs.since_s[row]), int(jobs.held_gpus[row])
         watts = self._watts.pop(row)
         self._draw(row, -watts)
+        self._use(row, -1)
         idle_s = min(float(jobs.resumes_s[row]), now_s) - since_s + self._over_s(row)
         stretch = (row, since_s, now_s, gpus, watts, float(jobs.rate[row]), idle_s, lost_work, end)
         self.log.add(stretch, self.holdings.give(row))
@@ -358,6 +386,8 @@ class World:
             more_w = self._idle_w[node] * (1 if off_before else -1)
             self._idle_draw_w += more_w
             self._idle_joules -= more_w * (self.now_s - self.setting.origin_s)
+            if self.meter and not self.setting.empty_nodes_off:
+                self.meter.change(self.now_s, more_w * self.setting.pue)
         self.holdings.node_state[node] = state
         self.log.node_changes.append((self.now_s, node, int(state)))
         self.changed = True

@@ -1,4 +1,4 @@
-"""A month's highest draw is paid for: one schedule may raise it, one may not, the cheaper is kept.
+"""A month's highest draw is paid for: raised freely, by half or not at all, the cheapest is kept.
 
 Nobody waits for a lower peak beyond its latest start, and work that runs is never stopped for it.
 """
@@ -15,6 +15,9 @@ from policies.fairwatt.search import Budget, Schedule, search
 
 # Means of a quarter of an hour are sums of floats.
 ROUNDING = 1e-9
+# Of what the free schedule would raise the peak by: a month begins without one, and all or nothing
+# would then always be all.
+RISES = (0.0, 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,35 +45,42 @@ def choose(
     draw = problem.draw
     if draw is None:
         return Choice(problem, free, 0.0, capped=False, kept_back=nobody)
-    paid = Choice(problem, free, _charge(problem, draw, free), capped=False, kept_back=nobody)
+    top_w = _highest_w(problem, draw, free)
+    best = Choice(problem, free, _charge(problem, top_w), capped=False, kept_back=nobody)
     if _pressing(problem, free):
-        return paid
-    within = _capped(problem, draw)
-    if not paid.charge:
-        return replace(paid, problem=within)
-    low = search(within, budget, preempt=False, kernel=kernel)
-    kept_back = (problem.wants.held < 0) & (free.made.slot == 0) & (low.made.slot > 0)
-    spared = Choice(within, low, _charge(problem, draw, low), capped=True, kept_back=kept_back)
-    return spared if spared.total < paid.total and not _too_late(problem, free, low) else paid
+        return best
+    floor_w = max(problem.snapshot.peak_w / problem.snapshot.pue, draw.now_w)
+    if top_w <= floor_w * (1 + ROUNDING):
+        return replace(best, problem=_capped(problem, draw, floor_w))
+    for share in RISES:
+        within = _capped(problem, draw, floor_w + share * (top_w - floor_w))
+        low = search(within, budget, preempt=False, kernel=kernel)
+        charge = _charge(problem, _highest_w(problem, draw, low))
+        if low.total + charge < best.total and not _too_late(problem, free, low):
+            kept_back = (problem.wants.held < 0) & (free.made.slot == 0) & (low.made.slot > 0)
+            best = Choice(within, low, charge, capped=True, kept_back=kept_back)
+    return best
 
 
-def _charge(problem: Problem, draw: Draw, schedule: Schedule) -> float:
+def _highest_w(problem: Problem, draw: Draw, schedule: Schedule) -> float:
+    return highest_w(draw, problem.ways, problem.wants.held, problem.ahead, schedule.made)
+
+
+def _charge(problem: Problem, top_w: float) -> float:
     """What the month's peak would cost more: a watt of a moment counts like one of a quarter."""
     snapshot = problem.snapshot
-    highest = highest_w(draw, problem.ways, problem.wants.held, problem.ahead, schedule.made)
-    rise_w = highest * snapshot.pue * (1 - ROUNDING) - snapshot.peak_w
+    rise_w = top_w * snapshot.pue * (1 - ROUNDING) - snapshot.peak_w
     return max(rise_w, 0.0) * snapshot.demand_price_per_w
 
 
-def _capped(problem: Problem, draw: Draw) -> Problem:
-    """With no more watts than the peak so far, or than what is drawn already."""
+def _capped(problem: Problem, draw: Draw, cap_w: float) -> Problem:
+    """With no more watts than that, which is no less than what is drawn already."""
     snapshot, ways, held = problem.snapshot, problem.ways, problem.wants.held
-    cap_w = max(snapshot.peak_w / snapshot.pue, draw.now_w) * (1 + ROUNDING)
+    cap_w *= 1 + ROUNDING
     spare_w = cap_w - draw.now_w + float(ways.watts[held[held >= 0]].sum()) + draw.freed_w
-    budget_w = min(snapshot.power_budget_w, cap_w)
     return replace(
         problem,
-        snapshot=replace(snapshot, power_budget_w=budget_w),
+        snapshot=replace(snapshot, power_budget_w=min(snapshot.power_budget_w, cap_w)),
         ahead=problem.ahead._replace(power=np.minimum(problem.ahead.power, spare_w)),
     )
 

@@ -73,6 +73,7 @@ def build(scenario: Scenario, seed: int, beside: Path, machines: Machines | None
         allowance=_allowance(scenario.energy),
         price=price,
         carbon=carbon,
+        tariff=tariff,
     )
     return Built(setting, _pace(scenario, origin_s), tariff, reports)
 

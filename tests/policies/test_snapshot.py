@@ -1,5 +1,6 @@
 """Snapshots: built from columns, stored and read back to the byte, refused when damaged."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,17 @@ def test_digest_is_of_the_content_and_readable_without_unpacking() -> None:
 def test_damaged_bytes_are_refused(damage: object) -> None:
     with pytest.raises(encoding.EncodingError):
         Snapshot.from_bytes(damage(small().to_bytes()))  # type: ignore[operator]
+
+
+def test_a_demand_charge_is_stored_where_there_is_one() -> None:
+    """Snapshots of older rounds know none, and keep their bytes."""
+    plain = small().to_bytes()
+    assert "demand" not in encoding.decode(plain)[0]
+    assert Snapshot.from_bytes(plain).demand_price_per_w == 0.0
+    charged = dataclasses.replace(small(), peak_w=500.0, demand_price_per_w=0.01)
+    again = Snapshot.from_bytes(charged.to_bytes())
+    assert (again.peak_w, again.demand_price_per_w) == (500.0, 0.01)
+    assert again.canonical() == charged.canonical()
 
 
 def test_tables_are_frozen_and_typed() -> None:
