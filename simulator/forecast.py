@@ -9,6 +9,7 @@ import numpy as np
 
 from policies.columns import F64, I64, Table, column
 from policies.models.curve import Curve
+from policies.models.tariff import Tariff
 from policies.policy import Policy
 from policies.snapshot import JobState, Snapshot
 from simulator.engine import Engine, Pace
@@ -50,6 +51,7 @@ def foresee(
     *,
     members: int = 8,
     price: Curve | None = None,
+    tariff: Tariff | None = None,
     left_out: Collection[int] = (),
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Forecast:
@@ -60,7 +62,9 @@ def foresee(
 
     def live(seed: int | None) -> Live:
         member = replace(guess, seed=seed)
-        return engine_from(snapshot, policy, pace, member, price=price, left_out=left_out)
+        return engine_from(
+            snapshot, policy, pace, member, price=price, tariff=tariff, left_out=left_out
+        )
 
     expected = live(None)
     run_within(expected.engine, out_of_time)

@@ -8,6 +8,7 @@ import numpy as np
 
 from policies.columns import F64, I64, Bool
 from policies.models.curve import Curve
+from policies.models.tariff import Tariff
 from policies.plan import Piece, Start
 from policies.policy import Policy
 from policies.snapshot import (
@@ -62,11 +63,16 @@ def engine_from(
     *,
     price: Curve | None = None,
     carbon: Curve | None = None,
+    tariff: Tariff | None = None,
     left_out: Collection[int] = (),
 ) -> Live:
-    """Queued jobs that are held, wait for another job or are `left_out` do not take part."""
+    """Queued jobs that are held, wait for another job or are `left_out` do not take part.
+
+    A `tariff` adds its demand charge, from the snapshot's peak on.
+    """
     rows = _taking_part(snapshot, left_out)
     setting, done = _setting(snapshot, rows, guess or Guess(), price, carbon)
+    setting = replace(setting, tariff=tariff, peak_w=snapshot.peak_w)
     engine = Engine(setting, policy, pace)
     _resume(engine.world, snapshot, rows, done)
     return Live(engine, snapshot.jobs.id[rows])

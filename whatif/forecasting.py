@@ -10,6 +10,7 @@ import numpy as np
 from django.db import connection, transaction
 from django.utils import timezone
 
+from clusters.demand import charged
 from clusters.energy import pure_tariff
 from clusters.models import Cluster
 from jobs.scheduling.load import load_snapshot
@@ -79,6 +80,7 @@ def _make(forecast: Forecast, now: datetime) -> None:
         pace_of(snapshot, cluster),
         guess_of(cluster.pk),
         price=_price(cluster, now),
+        tariff=charged(cluster, now=now),
         left_out=left_out(snapshot),
         out_of_time=lambda: monotonic() > ends_s,
     )

@@ -50,7 +50,7 @@ def _of_trace(simulation: Simulation, run: SimulationRun, now: datetime) -> Read
             (Path(name) / TRACE_FILE).write_text(request["trace"]["lines"])
         built = build(scenario_of(request), run.seed, Path(name), machines)
     tariff, price = priced(request["tariff"], built.setting)
-    setting = replace(built.setting, price=price)
+    setting = replace(built.setting, price=price, tariff=tariff)
     pace = replace(built.pace, until_s=_until_s(request, setting.origin_s))
     engine = Engine(setting, build_policy(run.policy, run.parameters), pace)
     return Ready(engine, tariff, [line for report in built.reports for line in report.lines()])
@@ -71,7 +71,7 @@ def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Ready:
     )
     guess = replace(guess_of(simulation.cluster.pk), seed=run.seed)
     policy = build_policy(run.policy, run.parameters)
-    engine = engine_from(snapshot, policy, pace, guess, price=price).engine
+    engine = engine_from(snapshot, policy, pace, guess, price=price, tariff=tariff).engine
     return Ready(engine, tariff, [])
 
 

@@ -36,6 +36,8 @@ class PowerStateAdmin(ReadingAdmin):
         "correction_w",
         "energy_drawn_j",
         "energy_counted_at",
+        "demand_peaks_w",
+        "demand_counted_at",
     )
     list_filter = ("cluster",)
     list_select_related = ("cluster", "partition")

@@ -1,5 +1,6 @@
 """Watts that a cluster or partition may draw, what it was measured to draw, and where it broke."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -83,6 +84,11 @@ class PowerState(models.Model):
     energy_from_at = models.DateTimeField(null=True)
     energy_counted_at = models.DateTimeField(null=True)
     energy_drawn_j = models.FloatField(default=0)
+    # Of the whole cluster, if its tariff charges for demand: the month and the terms that the peaks
+    # are of, until when they were counted, and the peaks, PUE included (policies/models/demand.py).
+    demand_month = models.TextField(default="")
+    demand_counted_at = models.DateTimeField(null=True)
+    demand_peaks_w = ArrayField(models.FloatField(), default=list)
 
     class Meta:
         constraints = (

@@ -15,7 +15,9 @@ from django.db.models import Q, Value
 from django.db.models.functions import Greatest
 
 from clusters.budgets import LEAD, Budgets, budgets_between, budgets_throughout
-from clusters.models import Cluster, Partition, PowerBreach, PowerBudget, PowerState
+from clusters.demand import charged
+from clusters.models import Cluster, Partition, PowerBreach, PowerBudget, PowerState, Tariff
+from jobs.power.demand import demand_count
 from jobs.power.energy import energy_count
 from jobs.scheduling.nudge import nudge
 from jobs.telemetry.power import Measured, measure
@@ -46,6 +48,7 @@ class Minute:
 def power_watch(*, now: datetime) -> None:
     budgeted = Q(power_budget_w__isnull=False) | Q(pk__in=_with_windows(now))
     budgeted |= Q(energy_budget_wh__isnull=False) | Q(powerstate__isnull=False)
+    budgeted |= Q(pk__in=_with_demand_charge(now))
     clusters = Cluster.objects.select_related("tariff").filter(budgeted)
     for cluster in clusters.distinct().order_by("pk"):
         _look(cluster, now)
@@ -55,6 +58,13 @@ def _with_windows(now: datetime) -> list[int]:
     open_ones = Q(ends_at__isnull=True) | Q(ends_at__gt=now - 2 * MINUTE)
     near = PowerBudget.objects.filter(open_ones, starts_at__lt=now + 2 * LEAD)
     return list(near.values_list("cluster_id", flat=True).distinct())
+
+
+def _with_demand_charge(now: datetime) -> list[int]:
+    """Charges of periods are within a tariff's JSON, so those are looked at one by one."""
+    may = Q(tariff__demand_charge_per_kw__gt=0) | Q(tariff__kind=Tariff.Kind.TIME_OF_USE)
+    clusters = Cluster.objects.select_related("tariff").filter(may, powerstate__isnull=True)
+    return [cluster.pk for cluster in clusters if charged(cluster, now=now)]
 
 
 def _look(cluster: Cluster, now: datetime) -> None:
@@ -76,6 +86,8 @@ def _look(cluster: Cluster, now: datetime) -> None:
             if minute.measured:
                 news |= _judge(state, minute, now)
                 news |= partition is None and energy_count(state, cluster, now=now)
+            if minute.measured and partition is None:
+                demand_count(state, cluster, now=now)
             state.save()
             if news:
                 hurry(cluster.pk, now)

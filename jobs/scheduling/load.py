@@ -9,6 +9,7 @@ import numpy.typing as npt
 from django.db import connection, transaction
 
 from clusters.budgets import planned_budgets
+from clusters.demand import demand_seen
 from clusters.energy import price_curves
 from clusters.energy_budget import energy_left
 from clusters.models import Cluster, GpuType, Partition
@@ -63,6 +64,7 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
         np.unique(jobs["profile"]), gpu_types, asked_gpus[np.tile(jobs["profile"] > 0, 3)]
     )
     budgets, energy = planned_budgets(cluster, now=now), energy_left(cluster, now=now)
+    peak_w, demand_price_per_w = demand_seen(cluster, now=now)
     return Snapshot(
         now_s=now.timestamp(),
         seed=seed,
@@ -70,6 +72,8 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
         power_budget_w=budgets.cluster_w,
         energy_left_j=inf if energy is None else energy.left_j,
         energy_until_s=inf if energy is None else energy.until_at.timestamp(),
+        peak_w=peak_w,
+        demand_price_per_w=demand_price_per_w,
         jobs=_job_table(
             jobs,
             profiles,

@@ -4,6 +4,7 @@ Peaks are watts: that of the whole month, then one for every period of the tarif
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -35,13 +36,22 @@ def periods_of(tariff: Metered) -> tuple[Period, ...]:
 
 def months_of(tariff: Metered, at_s: FloatArray) -> IntArray:
     """The month that each of ascending times is in, where the tariff is at home, since 1970."""
-    zone = ZoneInfo(tariff.timezone if isinstance(tariff, TimeOfUseTariff) else "UTC")
+    zone = _zone(tariff)
     months = np.zeros(len(at_s), np.int64)
     for start_s, end_s, offset_s in offset_spans(zone, int(at_s[0]), int(at_s[-1]) + 1):
         inside = (at_s >= start_s) & (at_s < end_s)
         local_s = (at_s[inside] + offset_s).astype("datetime64[s]")
         months[inside] = local_s.astype("datetime64[M]").astype(np.int64)
     return months
+
+
+def month_begins_s(tariff: Metered, month: int) -> float:
+    """When such a month of `months_of` begins."""
+    return datetime(1970 + month // 12, month % 12 + 1, 1, tzinfo=_zone(tariff)).timestamp()
+
+
+def _zone(tariff: Metered) -> ZoneInfo:
+    return ZoneInfo(tariff.timezone if isinstance(tariff, TimeOfUseTariff) else "UTC")
 
 
 def no_peaks_w(tariff: Metered) -> list[float]:
