@@ -1,6 +1,6 @@
 """A month's highest draw is paid for: raised freely, by half or not at all, the cheapest is kept.
 
-Nobody waits for a lower peak beyond its latest start, and work that runs is never stopped for it.
+Lateness is weighed like all else. Work that runs is never stopped for a peak.
 """
 
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-from policies.columns import F64, Bool
+from policies.columns import Bool
 from policies.fairwatt.draw import Draw, highest_w
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Budget, Schedule, search
@@ -37,9 +37,17 @@ class Choice:
 
 
 def choose(
-    problem: Problem, budget: Budget, *, preempt: bool, kernel: ModuleType | None = None
+    problem: Problem,
+    budget: Budget,
+    *,
+    preempt: bool,
+    most_s: float,
+    kernel: ModuleType | None = None,
 ) -> Choice:
-    """Without a demand charge the schedule that is found, and nothing else is looked at."""
+    """Without a demand charge the schedule that is found, and nothing else is looked at.
+
+    Nobody is kept back when it has been here for `most_s`.
+    """
     free = search(problem, budget, preempt=preempt, kernel=kernel)
     nobody = np.zeros(len(problem.rows), np.bool_)
     draw = problem.draw
@@ -47,7 +55,7 @@ def choose(
         return Choice(problem, free, 0.0, capped=False, kept_back=nobody)
     top_w = _highest_w(problem, draw, free)
     best = Choice(problem, free, _charge(problem, top_w), capped=False, kept_back=nobody)
-    if _pressing(problem, free):
+    if _pressing(problem, free, most_s):
         return best
     floor_w = max(problem.snapshot.peak_w / problem.snapshot.pue, draw.now_w)
     if top_w <= floor_w * (1 + ROUNDING):
@@ -56,7 +64,7 @@ def choose(
         within = _capped(problem, draw, floor_w + share * (top_w - floor_w))
         low = search(within, budget, preempt=False, kernel=kernel)
         charge = _charge(problem, _highest_w(problem, draw, low))
-        if low.total + charge < best.total and not _too_late(problem, free, low):
+        if low.total + charge < best.total:
             kept_back = (problem.wants.held < 0) & (free.made.slot == 0) & (low.made.slot > 0)
             best = Choice(within, low, charge, capped=True, kept_back=kept_back)
     return best
@@ -85,18 +93,9 @@ def _capped(problem: Problem, draw: Draw, cap_w: float) -> Problem:
     )
 
 
-def _pressing(problem: Problem, free: Schedule) -> bool:
-    """Whether somebody is due now that must not be kept back any longer."""
+def _pressing(problem: Problem, free: Schedule, most_s: float) -> bool:
+    """Whether somebody is due now that has been here for so long."""
+    snapshot = problem.snapshot
     due = (problem.wants.held < 0) & (free.made.slot == 0)
-    return bool((due & (problem.wants.latest_s <= 0)).any())
-
-
-def _too_late(problem: Problem, free: Schedule, low: Schedule) -> bool:
-    """Whether the lower peak makes somebody start beyond its latest start."""
-    from_s, to_s = _starts_s(problem, free), _starts_s(problem, low)
-    later = (problem.wants.held < 0) & (to_s > from_s)
-    return bool((later & (to_s > problem.wants.latest_s)).any())
-
-
-def _starts_s(problem: Problem, schedule: Schedule) -> F64:
-    return problem.ahead.edges_s[schedule.made.slot]
+    here_s = snapshot.now_s - snapshot.jobs.submitted_s[problem.rows]
+    return bool((due & (here_s >= most_s)).any())

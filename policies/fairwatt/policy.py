@@ -39,6 +39,7 @@ class Fairwatt:
             problem,
             Budget(given.iterations, given.promotions, given.evaluations),
             preempt=given.preempt,
+            most_s=given.max_shift_s,
         )
         within = found.problem
         schedule = widened(within if found.capped else problem, found.schedule)

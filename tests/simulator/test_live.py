@@ -1,16 +1,20 @@
 """The live queue as a world: it looks to a policy as the snapshot did, and runs on from there."""
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pytest
 
+from policies.models.tariff import FlatTariff
 from policies.plan import Plan
 from policies.registry import build, policy_names
 from policies.snapshot import Blocked, JobState, NodeState, ProfileTable, Snapshot
 from simulator.engine import Outcome, Pace
 from simulator.live import OVERRUN, Guess, Live, engine_from
 from tests.policies.worlds import NOW_S, Job, Node, World, random_world
+from tests.simulator.scripted import Scripted
 
 FIFO = build("fifo", {})
 EVENTS = Pace()
@@ -106,6 +110,14 @@ def test_a_type_that_was_not_measured_runs_as_fast_as_the_others() -> None:
     snapshot = _with(world.snapshot(), profiles=_profile(10.0, np.nan))
     outcome = engine_from(snapshot, FIFO, EVENTS).engine.run()
     assert outcome.finished_s[0] - NOW_S == pytest.approx(100.0)
+
+
+def test_a_demand_charge_goes_on_from_the_peak_of_the_snapshot() -> None:
+    snapshot = replace(World([Node()], [queued(), queued()]).snapshot(), peak_w=5000.0)
+    policy = Scripted()
+    tariff = FlatTariff(Decimal("0.1"), Decimal(10))
+    engine_from(snapshot, policy, Pace(until_s=NOW_S + 60), tariff=tariff).engine.run()
+    assert (policy.seen[0].peak_w, policy.seen[0].demand_price_per_w) == (5000.0, 0.01)
 
 
 def test_seeds_change_run_times_and_none_keeps_them() -> None:

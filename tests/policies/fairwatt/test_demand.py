@@ -104,14 +104,21 @@ def test_a_rise_that_must_come_is_not_waited_for() -> None:
     assert plan.shown["demand_charge"] == pytest.approx(ONE_W * 100.0)
 
 
-@pytest.mark.parametrize(("late", "expected"), [(-1.0, []), (1.0, [1])])
-def test_nobody_waits_for_a_lower_peak_beyond_its_latest_start(
-    late: float, expected: list[int]
+@pytest.mark.parametrize(("age_s", "expected"), [(86_399.0, []), (86_400.0, [1])])
+def test_nobody_is_kept_below_the_peak_for_more_than_a_day(
+    age_s: float, expected: list[int]
 ) -> None:
-    """Without a due date that is a day after its submission; the other ends in an hour."""
-    job = one_hour(submitted_s=NOW_S - 86_400 + HOUR_S - late)
+    job = one_hour(submitted_s=NOW_S - age_s)
     held = busy(preemptible=False)
     assert started(plan_of(snapshot_of(held, job, peak_w=ONE_W, price=1.0))) == expected
+
+
+@pytest.mark.parametrize(("per_h", "expected"), [(0.1, []), (0.2, [1])])
+def test_lateness_is_weighed_against_the_peak(per_h: float, expected: list[int]) -> None:
+    """An hour of it and of waiting, at 0.1, against 250 W at 0.001 each."""
+    job = one_hour(deadline_s=NOW_S + HOUR_S, tardiness_weight=per_h / HOUR_S)
+    held = busy(preemptible=False)
+    assert started(plan_of(snapshot_of(held, job, peak_w=ONE_W, price=0.001))) == expected
 
 
 def test_work_that_runs_is_not_stopped_for_the_peak() -> None:
