@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from policies.columns import F64
-from policies.synergy.appetite import Appetite, Share
+from policies.shares.appetite import Appetite, Share
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,18 @@
 """How the runnable jobs get CPUs and memory with their GPUs: proportional, GREEDY, TUNE and OPT."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from policies.bits import lowest_bits
-from policies.ledger import Ask, Hold, Indexes, Ledger, RowPiece, Strategy
+from policies.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
 from policies.placement import pack
-from policies.reach import Shape
+from policies.shares.appetite import Share
+from policies.shares.book import Book, Seat
+from policies.shares.packing import Newcomer, Packing, Tune
 from policies.snapshot import Span
-from policies.synergy.appetite import Appetite, Share
-from policies.synergy.book import Book, Seat
 from policies.synergy.optimum import best_shares
 
 PackingName = Literal["proportional", "greedy", "tune", "opt"]
-
-
-@dataclass(frozen=True, slots=True)
-class Newcomer:
-    """A queued job; `shape` says where it may go, without CPUs and memory."""
-
-    row: int
-    gpus: int
-    tenant: int
-    shape: Shape
-    appetite: Appetite
 
 
 def first_fit(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -44,119 +32,6 @@ def first_fit(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | No
     return None if missing else pieces
 
 
-class Packing:
-    """Places newcomers in a book; what differs between packings is which shares they try."""
-
-    takes_back: ClassVar[bool] = False
-    fills: ClassVar[bool] = True
-    """Whether jobs behind the runnable set may use what it leaves idle."""
-
-    def __init__(
-        self, book: Book, residents: Sequence[Seat], newcomers: Sequence[Newcomer]
-    ) -> None:
-        self.book = book
-        self.ledger = book.ledger
-        self.bound: float | None = None
-        self._asks: dict[tuple[Shape, Share], Ask] = {}
-        self._reaching: dict[tuple[Shape, Share], Ask] = {}
-
-    def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        """The shares to try, in order."""
-        raise NotImplementedError
-
-    def target(self, seat: Seat) -> Share:
-        """What a resident should have, if its nodes have it to give."""
-        raise NotImplementedError
-
-    def place(self, job: Newcomer) -> Seat | None:
-        types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
-        if not types:
-            return None
-        for share in self.shares(job):
-            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types)
-            if hold is not None:
-                return self._seat(job, hold)
-        return self._by_taking_back(job, types) if self.takes_back else None
-
-    def borrow(self, job: Newcomer) -> Seat | None:
-        types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
-        for share in self.shares(job):
-            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types, borrow=True)
-            if hold is not None:
-                return self._seat(job, hold)
-        return None
-
-    def ask(self, job: Newcomer, share: Share) -> Ask:
-        """An ask remembers which nodes were too short for it, so each share keeps its own."""
-        return self._ask(self._asks, job, share)
-
-    def _ask(self, asks: dict[tuple[Shape, Share], Ask], job: Newcomer, share: Share) -> Ask:
-        found = asks.get((job.shape, share))
-        if found is None:
-            shape = job.shape._replace(cpus_per_gpu=share.cpus, mem_mib_per_gpu=share.mem_mib)
-            found = self.ledger.ask(shape, like_job=job.row)
-            asks[job.shape, share] = found
-        return found
-
-    def _seat(self, job: Newcomer, hold: Hold) -> Seat:
-        seat = Seat.of(job.row, job.appetite, list(hold.pieces))
-        self.book.take(seat)
-        return seat
-
-    def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Seat | None:
-        """Servers by their free GPUs, among those whose residents could give up enough."""
-        book, ledger, share = self.book, self.ledger, job.appetite.modest
-        ask = self._ask(self._reaching, job, share)
-        free = ledger.cpus, ledger.mem_mib
-        ledger.cpus, ledger.mem_mib = book.cpus_within_reach, book.mem_within_reach
-        ask.unfit = 0
-        pieces = next(
-            (
-                found
-                for kind in types
-                if ask.own[kind] and (found := ledger.strategy(ledger, ask, ask.own[kind]))
-            ),
-            None,
-        )
-        ledger.cpus, ledger.mem_mib = free
-        if pieces is None:
-            return None
-        if not book.take_back({piece[0]: Share(piece[2], piece[3]) for piece in pieces}):
-            return None
-        kind = ledger.gpu_type[pieces[0][0]]
-        hold = ledger.try_take(ask, job.tenant, kind, pieces)
-        return None if hold is None else self._seat(job, hold)
-
-    def settle(self, seats: Iterable[Seat], rank: Callable[[Seat], Any]) -> None:
-        """Bring everybody as near to their target as what is left allows, in order of rank.
-
-        Whoever has too much comes first: what it gives up is there for the others. Then whoever
-        another policy left below its modest share gets that, before anybody gets more.
-        """
-        apart = sorted((seat for seat in seats if seat.share != self.target(seat)), key=rank)
-        short = []
-        for seat in apart:
-            if self.target(seat).within(seat.share):
-                self._approach(seat)
-            else:
-                short.append(seat)
-        for seat in short:
-            modest, speed = seat.appetite.modest, seat.appetite.speed
-            if speed(seat.share) < speed(modest) and self.book.fits(seat, modest):
-                self.book.change(seat, modest)
-        for seat in short:
-            self._approach(seat)
-
-    def _approach(self, seat: Seat) -> None:
-        book, target = self.book, self.target(seat)
-        if book.fits(seat, target):
-            book.change(seat, target)
-            return
-        best = next((p for p in seat.appetite.points if book.fits(seat, p.share)), None)
-        if best is not None and best.speed > seat.appetite.speed(seat.share):
-            book.change(seat, best.share)
-
-
 class Proportional(Packing):
     """The baseline: every job gets its GPUs' part of CPUs and memory."""
 
@@ -174,19 +49,6 @@ class Greedy(Packing):
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
         return (job.appetite.demand,)
-
-    def target(self, seat: Seat) -> Share:
-        return seat.appetite.demand
-
-
-class Tune(Packing):
-    """The demand, else the proportional share, else what others have beyond theirs."""
-
-    takes_back = True
-
-    def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        demand, modest = job.appetite.demand, job.appetite.modest
-        return (demand,) if demand == modest else (demand, modest)
 
     def target(self, seat: Seat) -> Share:
         return seat.appetite.demand

@@ -18,14 +18,15 @@ from policies.layout import Shelf
 from policies.ledger import Ledger, RowPiece
 from policies.placed import pieces_of
 from policies.plan import Move, Plan, Preempt, Retune, Start
+from policies.shares.appetite import Share
+from policies.shares.book import Book, Seat
+from policies.shares.exchange import exchange
+from policies.shares.packing import Packing
+from policies.shares.roster import Roster
+from policies.shares.table import Appetites
 from policies.snapshot import Blocked, JobState, Snapshot
-from policies.synergy.appetite import Share
-from policies.synergy.book import Book, Seat
-from policies.synergy.exchange import exchange
-from policies.synergy.packing import PACKINGS, Packing, PackingName
-from policies.synergy.roster import Roster
+from policies.synergy.packing import PACKINGS, PackingName
 from policies.synergy.runnable import Chooser, Runnable
-from policies.synergy.table import Appetites
 from policies.waiting import Left, explain
 
 Stopped = list[tuple[Victim, int]]

@@ -11,12 +11,12 @@ from policies.columns import F64
 from policies.plan import Plan
 from policies.policy import Policy
 from policies.registry import build
+from policies.shares.appetite import Sensitivity, Share
+from policies.shares.roster import Roster
+from policies.shares.table import Appetites
 from policies.snapshot import JobState, Snapshot
-from policies.synergy.appetite import Sensitivity, Share
 from policies.synergy.optimum import best_shares
 from policies.synergy.packing import PackingName
-from policies.synergy.roster import Roster
-from policies.synergy.table import Appetites
 from simulator.engine import Engine, Outcome
 from simulator.experiments.synergy_settings import (
     FIRST_MEASURED,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.synergy.appetite import Sensitivity, Share
+from policies.shares.appetite import Sensitivity, Share
 from simulator.experiments.synergy import bars_of, gain_of
 from simulator.experiments.synergy_grid import SEEDS, grid
 from simulator.experiments.synergy_settings import (

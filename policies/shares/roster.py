@@ -6,11 +6,11 @@ import numpy as np
 
 from policies.ledger import RowPiece
 from policies.reach import Shape
+from policies.shares.appetite import Appetite
+from policies.shares.book import Seat
+from policies.shares.packing import Newcomer
+from policies.shares.table import Appetites
 from policies.snapshot import JobState, NodeState, Snapshot
-from policies.synergy.appetite import Appetite
-from policies.synergy.book import Seat
-from policies.synergy.packing import Newcomer
-from policies.synergy.table import Appetites
 
 
 class Roster:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.columns import I64, Bool
+from policies.shares.appetite import Appetite, Sensitivity, Share, hard, insensitive
 from policies.snapshot import NodeState, NodeTable, ProfileTable, Snapshot
-from policies.synergy.appetite import Appetite, Sensitivity, Share, hard, insensitive
 
 
 class Kind(NamedTuple):

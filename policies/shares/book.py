@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from policies.ledger import Ledger, RowPiece
-from policies.synergy.appetite import Appetite, Share
+from policies.shares.appetite import Appetite, Share
 
 
 @dataclass(slots=True, eq=False)

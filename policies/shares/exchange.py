@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from policies.columns import Bool
-from policies.synergy.appetite import Share
-from policies.synergy.book import Book, Seat
+from policies.shares.appetite import Share
+from policies.shares.book import Book, Seat
 
 
 def exchange(

@@ -1,0 +1,1 @@
+"""CPUs and memory by sensitivity: what jobs do with them, and who has how much on which node."""
