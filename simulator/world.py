@@ -175,6 +175,8 @@ class World:
             self._interrupt(move.job, End.MOVED, saves=True)
         for resize in plan.resizes:
             self._interrupt(resize.job, End.RESIZED, saves=True)
+        for retune in plan.retunes:
+            self._retune(retune.job, _pieces(retune.pieces))
         for start in plan.starts:
             self._start(start.job, _pieces(start.pieces), start.clock_mhz)
         for act in (*plan.moves, *plan.resizes):

@@ -57,8 +57,17 @@ class Found(NamedTuple):
 class Menu:
     """Options of jobs of one snapshot."""
 
-    def __init__(self, snapshot: Snapshot, *, default_run_s: float, empty_nodes_off: bool) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        default_run_s: float,
+        empty_nodes_off: bool,
+        speed: F64 | None = None,
+    ) -> None:
+        """`speed` is what CPUs and memory make of every job's throughput."""
         self.snapshot = snapshot
+        self.speed: F64 = np.ones(len(snapshot.jobs)) if speed is None else speed
         self.default_run_s = default_run_s
         self._added_w = _added_watts(snapshot, empty_nodes_off=empty_nodes_off)
 
@@ -97,7 +106,8 @@ class Menu:
                 step = clock_index(snapshot, one, clock.astype(np.int64))
                 rate = profiles.throughput[jobs.profile[rows], one, at, step]
                 here = known & (kind == one) & (rate > 0)
-                run_s[here] = self._work_left(rows[here]) / rate[here]
+                work_s = self._work_left(rows[here]) / rate[here]
+                run_s[here] = work_s / self.speed[rows[here]]
         return Found(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
 
     def added_w(self, found: Found) -> F64:
@@ -154,13 +164,13 @@ class Menu:
         profile, kind, count, clock = np.nonzero(_undominated(profiles, added_w))
         first = np.searchsorted(profile, np.arange(len(profiles) + 1))
         way, job = _spread(first, jobs.profile[rows[at]])
-        cell = profile[way], kind[way], count[way], clock[way]
+        cell, row = (profile[way], kind[way], count[way], clock[way]), rows[at[job]]
         return Found(
             at[job],
             kind[way].astype(np.int32),
             profiles.gpu_counts[count[way]],
             profiles.clocks_mhz[kind[way], clock[way]],
-            self._work_left(rows[at[job]]) / profiles.throughput[cell],
+            self._work_left(row) / profiles.throughput[cell] / self.speed[row],
             gpu_w[cell],
         )
 

@@ -8,6 +8,9 @@ from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import Problem, problem_of
 from policies.fairwatt.realise import Entries, Realiser
 from policies.fairwatt.search import Budget, Schedule
+from policies.fairwatt.seating import Seating
+from policies.fairwatt.sharing import share_out
+from policies.fairwatt.speeds import sensitive
 from policies.fairwatt.switching import switched
 from policies.fairwatt.widths import widened
 from policies.layout import Shelf
@@ -15,6 +18,8 @@ from policies.ledger import Ledger
 from policies.placement import PLACEMENTS
 from policies.plan import Expected, Explained, Plan
 from policies.power import budget_w
+from policies.shares.roster import Roster
+from policies.shares.table import Appetites
 from policies.snapshot import JobState, Snapshot
 from policies.waiting import Left, explain
 
@@ -22,6 +27,8 @@ from policies.waiting import Left, explain
 class Fairwatt:
     def __init__(self, parameters: FairwattParameters) -> None:
         self.parameters = parameters
+        # Kept from round to round only to spare work: no plan depends on what lies here.
+        self._appetites: Appetites | None = None
         self._shelf = Shelf()
 
     @property
@@ -34,7 +41,8 @@ class Fairwatt:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         given = self.parameters
-        problem = problem_of(snapshot, given)
+        appetites = self._appetites_of(snapshot)
+        problem = problem_of(snapshot, given, appetites)
         found = choose(
             problem,
             Budget(given.iterations, given.promotions, given.evaluations),
@@ -49,12 +57,23 @@ class Fairwatt:
             keeps_blocks=given.placement == "buddy",
             shelf=self._shelf,
         )
+        seating = None if appetites is None else Seating(ledger, Roster(within.snapshot, appetites))
         entries = Realiser(
             within,
             ledger,
             preempt=given.preempt and not found.capped,
             most=given.max_preemptions,
+            seating=seating,
         ).realise(schedule)
+        if seating is not None:
+            share_out(
+                within,
+                schedule,
+                entries,
+                seating,
+                hysteresis=given.hysteresis,
+                moves=given.resize,
+            )
         power = switched(problem, schedule, ledger, entries.lacks) if given.switches else ()
         if within is not problem:
             # A peak is no power budget: whoever waits below it, waits for another reason.
@@ -69,6 +88,7 @@ class Fairwatt:
             moves=tuple(entries.moves),
             resizes=tuple(entries.resizes),
             clocks=tuple(entries.clocks),
+            retunes=tuple(entries.retunes),
             power=power,
             explain=say_why,
             objective=found.total,
@@ -78,6 +98,14 @@ class Fairwatt:
 
     def bound(self, snapshot: Snapshot, objective: float) -> float:
         return lower_bound(problem_of(snapshot, self.parameters), objective)
+
+    def _appetites_of(self, snapshot: Snapshot) -> Appetites | None:
+        """None where nothing is known about CPUs and memory: then jobs get what they state."""
+        if not sensitive(snapshot):
+            return None
+        if self._appetites is None or not self._appetites.serves(snapshot):
+            self._appetites = Appetites(snapshot)
+        return self._appetites
 
 
 def left(found: Choice, schedule: Schedule, entries: Entries) -> Left:

@@ -13,6 +13,8 @@ from policies.fairwatt.draw import Draw, draw_of
 from policies.fairwatt.horizon import horizon, pools
 from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
 from policies.fairwatt.parameters import FairwattParameters
+from policies.fairwatt.speeds import likely_speeds, sensitive
+from policies.shares.table import Appetites
 from policies.snapshot import JobState, NodeState, Snapshot
 
 HOUR_S = 3600.0
@@ -49,12 +51,19 @@ class Problem:
         return np.asarray(energy + wants.wait[job] * run_s + wants.omega[job] * late_s, np.float64)
 
 
-def problem_of(snapshot: Snapshot, given: FairwattParameters) -> Problem:
+def problem_of(
+    snapshot: Snapshot, given: FairwattParameters, appetites: Appetites | None = None
+) -> Problem:
+    """`appetites` are the snapshot's, from a caller that keeps them."""
     fixed, loose = _running(snapshot, given)
+    speed = None
+    if sensitive(snapshot):
+        speed = likely_speeds(snapshot, appetites or Appetites(snapshot))
     menu = Menu(
         snapshot,
         default_run_s=given.default_run_s,
         empty_nodes_off=given.empty_nodes_off or given.power_off,
+        speed=speed,
     )
     rows = np.sort(np.concatenate([startable(snapshot), loose]))
     rows, options = _with_options(

@@ -8,12 +8,14 @@ import numpy as np
 from policies.classic.victims import lost_s
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Schedule, urgency
+from policies.fairwatt.seating import Seating
 from policies.fairwatt.stoppable import Stoppable
 from policies.fairwatt.switching import Lack
 from policies.ledger import Ask, Ledger, RowPiece
-from policies.plan import Move, Piece, Preempt, Resize, SetClock, Start
+from policies.plan import Move, Piece, Preempt, Resize, Retune, SetClock, Start
 from policies.power import watts_at
 from policies.reach import shapes_of
+from policies.shares.packing import Newcomer
 from policies.snapshot import Snapshot
 
 
@@ -26,14 +28,25 @@ class Entries:
     resizes: list[Resize] = field(default_factory=list)
     clocks: list[SetClock] = field(default_factory=list)
     preempts: list[Preempt] = field(default_factory=list)
+    retunes: list[Retune] = field(default_factory=list)
     started: dict[int, int] = field(default_factory=dict)
     claimed: set[int] = field(default_factory=set)
     lacks: list[Lack] = field(default_factory=list)
 
 
 class Realiser:
-    def __init__(self, problem: Problem, ledger: Ledger, *, preempt: bool, most: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        ledger: Ledger,
+        *,
+        preempt: bool,
+        most: int,
+        seating: Seating | None = None,
+    ) -> None:
+        """With a `seating` CPUs and memory go by sensitivity, else jobs get what they state."""
         self.problem = problem
+        self.seating = seating
         self.snapshot: Snapshot = problem.snapshot
         self.ledger = ledger
         self.most = most if preempt else 0
@@ -110,16 +123,33 @@ class Realiser:
             self.entries.lacks.append(Lack(self._pool[way], lacking))
 
     def _start(self, job: int, way: int) -> bool:
+        pieces = self._place(job, way)
+        if pieces is None:
+            return False
+        self.entries.starts.append(Start(self._ids[job], self._pieces(pieces), self._clock(way)))
+        self.entries.started[job] = way
+        return True
+
+    def _place(self, job: int, way: int) -> list[RowPiece] | None:
+        if self.seating is not None:
+            return self.seating.place(self._newcomer(job, way, self.seating))
         ask, tenant = self._ask(job, way), self._tenant[job]
         types = self.ledger.types_within_quota(tenant, ask)
         hold = self.ledger.try_place(ask, tenant, types) if types else None
-        if hold is None:
-            return False
-        self.entries.starts.append(
-            Start(self._ids[job], self._pieces(hold.pieces), self._clock(way))
-        )
-        self.entries.started[job] = way
-        return True
+        return None if hold is None else hold.pieces
+
+    def _room(self, job: int, way: int) -> list[RowPiece] | None:
+        """Where the job would go, with what residents can do without; nothing is taken."""
+        ledger, ask = self.ledger, self._ask(job, way)
+        kind = int(self.problem.options.gpu_type[way])
+        if kind not in ledger.types_within_quota(self._tenant[job], ask):
+            return None
+        if self.seating is not None:
+            return self.seating.packing.within_reach(
+                self._newcomer(job, way, self.seating), (kind,)
+            )
+        ask.unfit, ask.epoch = 0, ledger.epoch
+        return ledger.strategy(ledger, ask, ask.own[kind])
 
     def _start_anyhow(self, job: int, way: int) -> None:
         """Where no nodes have room for what was chosen: with fewer GPUs, or elsewhere, leanly."""
@@ -150,6 +180,13 @@ class Realiser:
             self._asks[key] = ask
         return self._asks[key]
 
+    def _newcomer(self, job: int, way: int, seating: Seating) -> Newcomer:
+        ask, row = self._ask(job, way), self._rows[job]
+        kind = int(self.problem.options.gpu_type[way])
+        shape = self._shapes[self._shape_of[job]]._replace(gpu_types=1 << kind, gpus=ask.gpus)
+        appetite = seating.roster.appetite(row, ask.gpus)
+        return Newcomer(row, ask.gpus, self._tenant[job], shape, appetite, tuple(ask.watts))
+
     def _watts(self, job: int, gpus: int, clock_mhz: int) -> list[float]:
         """Per GPU, over GPU types."""
         row = np.array([self._rows[job]])
@@ -163,24 +200,22 @@ class Realiser:
     def _change(self, job: int, way: int) -> bool:
         """Give a running job what was chosen; where that finds no room it keeps what it has."""
         options, ledger, stay = self.problem.options, self.ledger, self._held_way[job]
-        held, tenant = self._held(job), self._tenant[job]
+        held = self._held(job)
         kind, count = int(options.gpu_type[stay]), int(options.gpus[stay])
         if (kind, count) == (int(options.gpu_type[way]), int(options.gpus[way])):
             self._set_clock(job, way, held)
             return True
-        ask = self._ask(job, way)
         self._give_back(job, held)
-        types = ledger.types_within_quota(tenant, ask)
-        hold = ledger.try_place(ask, tenant, types) if types else None
-        if hold is None:
+        pieces = self._place(job, way)
+        if pieces is None:
             self._give_back(job, held, sign=-1)
             return False
         if not self.snapshot.hands_over:
             # GPUs that it leaves are free only once it has left them.
             left = [(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in held]
             ledger.take([piece for piece in left if piece[1]])
-        entry = (self._ids[job], self._pieces(hold.pieces), self._clock(way))
-        if ask.gpus == count:
+        entry = (self._ids[job], self._pieces(pieces), self._clock(way))
+        if int(options.gpus[way]) == count:
             self.entries.moves.append(Move(*entry))
         else:
             self.entries.resizes.append(Resize(*entry))
@@ -188,7 +223,7 @@ class Realiser:
 
     def _set_clock(self, job: int, way: int, held: list[RowPiece]) -> None:
         clock, ledger = self._clock(way), self.ledger
-        if clock == self.snapshot.jobs.clock_mhz[self._rows[job]]:
+        if clock == self.snapshot.jobs.clock_mhz[self._rows[job]] or self._touched(job):
             return
         after = ledger.watts_for(self._ask(job, way), held)
         more = [then - now for then, now in zip(after, self._held_w(job, held), strict=True)]
@@ -197,25 +232,17 @@ class Realiser:
         for piece, watts in zip(held, more, strict=True):
             ledger.draw(piece[0], watts)
         self.entries.clocks.append(SetClock(self._ids[job], clock))
+        self._freeze(job)
 
     def _claim(self, job: int, way: int, victims: Stoppable) -> bool:
         """Stop jobs that should run later, if that makes a place."""
-        ledger, ask, tenant = self.ledger, self._ask(job, way), self._tenant[job]
-        kind = int(self.problem.options.gpu_type[way])
         room = self.most - len(self.entries.preempts)
-        stopped = (
-            victims.cheapest(self._urgency[job], ask.gpus, *self._widths(ask, kind))
-            if room > 0
-            else []
-        )
+        stopped = self._cheapest(job, way, victims) if room > 0 else []
         if not 0 < len(stopped) <= room:
             return False
         for one in stopped:
             self._give_back(one, self._held(one))
-        found: list[RowPiece] | None = None
-        if kind in ledger.types_within_quota(tenant, ask):
-            ask.unfit, ask.epoch = 0, ledger.epoch
-            found = ledger.strategy(ledger, ask, ask.own[kind])
+        found = self._room(job, way)
         ground = {piece[0]: piece[1] for piece in found or ()}
         spared = [
             one
@@ -230,6 +257,16 @@ class Realiser:
         victims.remove(gone)
         self._write_claim(job, way, gone, found)
         return True
+
+    def _cheapest(self, job: int, way: int, victims: Stoppable) -> list[int]:
+        """What a job has given up of its CPUs is not there twice, unless all that it has is."""
+        ask, kind = self._ask(job, way), int(self.problem.options.gpu_type[way])
+        while True:
+            stopped = victims.cheapest(self._urgency[job], ask.gpus, *self._widths(ask, kind))
+            givers = [one for one in stopped if self._touched(one)]
+            if not givers or self.snapshot.hands_over:
+                return stopped
+            victims.remove(givers)
 
     def _widths(self, ask: Ask, kind: int) -> tuple[int, int]:
         """GPUs of the widest node that the ask may use, and how many of these are empty."""
@@ -252,6 +289,7 @@ class Realiser:
             return
         for one in stopped:
             self._give_back(one, self._held(one), sign=-1)
+            self._freeze(one)
         ledger.take([(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in found])
         self.entries.claimed.add(job)
 
@@ -263,6 +301,15 @@ class Realiser:
         ledger.charge(self._tenant[job], ledger.gpu_type[held[0][0]], -sign * gpus)
         for piece, watts in zip(held, self._held_w(job, held), strict=True):
             ledger.draw(piece[0], -sign * watts)
+        if self.seating is not None:
+            (self.seating.leave if sign > 0 else self.seating.rejoin)(self._rows[job])
+
+    def _touched(self, job: int) -> bool:
+        return self.seating is not None and self.seating.touched(self._rows[job])
+
+    def _freeze(self, job: int) -> None:
+        if self.seating is not None:
+            self.seating.freeze(self._rows[job])
 
     def _held_w(self, job: int, held: list[RowPiece]) -> list[float]:
         """What a running job adds now, piece by piece; 0 without a budget."""
@@ -275,6 +322,8 @@ class Realiser:
 
     def _held(self, job: int) -> list[RowPiece]:
         held, row = self.snapshot.placements, self._rows[job]
+        if self.seating is not None:
+            return self.seating.seats[row].pieces
         at = slice(int(held.offset[row]), int(held.offset[row + 1]))
         columns = (held.node[at], held.gpus[at], held.cpus[at], held.mem_mib[at])
         return list(zip(*(column.tolist() for column in columns), strict=True))

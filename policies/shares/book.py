@@ -61,6 +61,15 @@ class Book:
             self.mem_within_reach[node] -= mem_mib
         self.sit(seat)
 
+    def leave(self, seat: Seat) -> None:
+        """Let go of a job, after the ledger has got its pieces back; `take` is the way back."""
+        modest = seat.appetite.modest
+        for node, mask, cpus, mem_mib in seat.pieces:
+            self.on_node[node].remove(seat)
+            gpus = mask.bit_count()
+            self.cpus_within_reach[node] += min(cpus, modest.cpus * gpus)
+            self.mem_within_reach[node] += min(mem_mib, modest.mem_mib * gpus)
+
     def fits(self, seat: Seat, share: Share) -> bool:
         """Whether the job's nodes have enough left for it to have that share instead."""
         ledger = self.ledger

@@ -3,14 +3,22 @@
 from collections.abc import Callable, Sequence
 
 from policies.columns import Bool
-from policies.shares.appetite import Share
+from policies.shares.appetite import Point, Share
 from policies.shares.book import Book, Seat
 
 
 def exchange(
-    book: Book, seats: Sequence[Seat], movable: Bool, target: Callable[[Seat], Share]
+    book: Book,
+    seats: Sequence[Seat],
+    movable: Bool,
+    target: Callable[[Seat], Share],
+    *,
+    pays: Callable[[Seat, Point, Seat], bool] | None = None,
 ) -> None:
-    """For those below their target; every exchange raises the total speed, and none moves twice."""
+    """For those below their target; every exchange raises the total speed, and none moves twice.
+
+    `pays` says whether getting a point is worth it to move both.
+    """
     moved: set[int] = set()
     for seat in [s for s in seats if s.share != target(s) and len(s.pieces) == 1]:
         if not movable[seat.row] or seat.row in moved:
@@ -23,7 +31,7 @@ def exchange(
             if point.speed > most:
                 continue
             other = _partner(book, seat, point.share, movable, moved)
-            if other is not None:
+            if other is not None and (pays is None or pays(seat, point, other)):
                 book.swap(seat, point.share, other)
                 moved |= {seat.row, other.row}
                 break

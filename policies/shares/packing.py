@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from policies.ledger import Ask, Hold
+from policies.ledger import Ask, Hold, RowPiece
 from policies.reach import Shape
 from policies.shares.appetite import Appetite, Share
 from policies.shares.book import Book, Seat
@@ -12,13 +12,21 @@ from policies.shares.book import Book, Seat
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """A queued job; `shape` says where it may go, without CPUs and memory."""
+    """A job to be placed; `shape` says where it may go, without CPUs and memory.
+
+    `watts` are what a GPU of each type draws with it, where its clock is not the one it has now.
+    """
 
     row: int
     gpus: int
     tenant: int
     shape: Shape
     appetite: Appetite
+    watts: tuple[float, ...] = ()
+
+
+Asks = dict[tuple[Shape, Share, tuple[float, ...]], Ask]
+"""By where a job may go, its share and its watts."""
 
 
 class Packing:
@@ -35,8 +43,8 @@ class Packing:
         self.book = book
         self.ledger = book.ledger
         self.bound: float | None = None
-        self._asks: dict[tuple[Shape, Share], Ask] = {}
-        self._reaching: dict[tuple[Shape, Share], Ask] = {}
+        self._asks: Asks = {}
+        self._reaching: Asks = {}
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
         """The shares to try, in order."""
@@ -68,12 +76,14 @@ class Packing:
         """An ask remembers which nodes were too short for it, so each share keeps its own."""
         return self._ask(self._asks, job, share)
 
-    def _ask(self, asks: dict[tuple[Shape, Share], Ask], job: Newcomer, share: Share) -> Ask:
-        found = asks.get((job.shape, share))
+    def _ask(self, asks: Asks, job: Newcomer, share: Share) -> Ask:
+        key = (job.shape, share, job.watts)
+        found = asks.get(key)
         if found is None:
             shape = job.shape._replace(cpus_per_gpu=share.cpus, mem_mib_per_gpu=share.mem_mib)
-            found = self.ledger.ask(shape, like_job=job.row)
-            asks[job.shape, share] = found
+            found = asks[key] = self.ledger.ask(shape, like_job=job.row)
+            if job.watts:
+                found.watts = list(job.watts)
         return found
 
     def _seat(self, job: Newcomer, hold: Hold) -> Seat:
@@ -81,10 +91,10 @@ class Packing:
         self.book.take(seat)
         return seat
 
-    def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Seat | None:
+    def within_reach(self, job: Newcomer, types: tuple[int, ...]) -> list[RowPiece] | None:
         """Servers by their free GPUs, among those whose residents could give up enough."""
-        book, ledger, share = self.book, self.ledger, job.appetite.modest
-        ask = self._ask(self._reaching, job, share)
+        book, ledger = self.book, self.ledger
+        ask = self._ask(self._reaching, job, job.appetite.modest)
         free = ledger.cpus, ledger.mem_mib
         ledger.cpus, ledger.mem_mib = book.cpus_within_reach, book.mem_within_reach
         ask.unfit = 0
@@ -97,11 +107,16 @@ class Packing:
             None,
         )
         ledger.cpus, ledger.mem_mib = free
+        return pieces
+
+    def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Seat | None:
+        book, ledger, pieces = self.book, self.ledger, self.within_reach(job, types)
         if pieces is None:
             return None
         if not book.take_back({piece[0]: Share(piece[2], piece[3]) for piece in pieces}):
             return None
         kind = ledger.gpu_type[pieces[0][0]]
+        ask = self._ask(self._reaching, job, job.appetite.modest)
         hold = ledger.try_take(ask, job.tenant, kind, pieces)
         return None if hold is None else self._seat(job, hold)
 

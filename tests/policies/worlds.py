@@ -1,7 +1,7 @@
 """Clusters for tests: built by hand, generated at random, and carried from round to round."""
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -318,6 +318,35 @@ def elastic_world(seed: int, *, nodes: int, queue: int, run: int) -> World:
     if rng.random() < 0.3:
         world.cluster_energy_left_j = float(rng.integers(0, 10**8))
         world.energy_until_s = NOW_S + 7200
+    return world
+
+
+def sensitive_world(seed: int, *, nodes: int, queue: int, run: int) -> World:
+    """An elastic world in which some profiles know what CPUs and memory do, and work holds some."""
+    world = elastic_world(seed, nodes=nodes, queue=queue, run=run)
+    rng = np.random.default_rng([seed, 2])
+    assert world.profiles is not None
+    # Never slower with more of anything; of the last profile nothing is known.
+    speed = rng.random((3, 4, 3)).cumsum(axis=1).cumsum(axis=2) + 0.05
+    speed[rng.random((3, 4, 3)) < 0.1] = np.nan
+    speed[2] = np.nan
+    world.profiles = replace(
+        world.profiles,
+        cpus_per_gpu=np.array([1.0, 2.0, 4.0, 8.0]),
+        mem_mib_per_gpu=np.array([4_000.0, 16_000.0, 40_000.0]),
+        relative_speed=speed,
+        mem_told=rng.random(3) < 0.7,
+    )
+    left = [[node.cpus, node.mem_mib] for node in world.nodes]
+    for job in world.jobs:
+        if rng.random() < 0.5:
+            job.columns["cpus_per_gpu"] = job.columns["mem_mib_per_gpu"] = 0
+        held = []
+        for node, mask, _, _ in job.on:
+            cpus, mem_mib = (int(most * rng.random()) for most in left[node])
+            left[node] = [left[node][0] - cpus, left[node][1] - mem_mib]
+            held.append((node, mask, cpus, mem_mib))
+        job.on = held
     return world
 
 
