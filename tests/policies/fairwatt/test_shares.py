@@ -41,7 +41,8 @@ def runs(*on: Piece, profile: int = -1, **columns: Any) -> Job:
 
 def plan_of(world: World, *, hands_over: bool = False, **parameters: Any) -> Plan:
     snapshot = replace(seen(world), hands_over=hands_over)
-    plan = build("fairwatt", {"min_run_s": 0, **parameters}).plan(snapshot)
+    chosen = {"min_run_s": 0, "placement": "pack", **parameters}
+    plan = build("fairwatt", chosen).plan(snapshot)
     assert check_plan(snapshot, plan) == []
     return plan
 
