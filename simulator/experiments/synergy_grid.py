@@ -59,6 +59,8 @@ def grid() -> list[Case]:
         *(Case(o, p, servers=4) for o, p in product(ORDERINGS, COMPARED)),
         *(Case(o, p, servers=64) for o, p in product(MAIN, COMPARED)),
         *(Case(o, p, cpus_per_gpu=ratio) for ratio, o, p in product((4, 5, 6), MAIN, COMPARED)),
+        *(Case("srtf", "tune", split=split, by_money=True) for split in OTHER_SPLITS),
+        Case("srtf", "tune", "multi", MULTI_LOAD, by_money=True),
     ]
     others = [
         case
@@ -76,13 +78,14 @@ def _primary(seed: int) -> list[Case]:
         *(Case(o, p, seed=seed) for o, p in product(ORDERINGS, PACKINGS)),
         Case("fifo", "opt", pooled=True, seed=seed),
         Case("fifo", "tune", migration=False, seed=seed),
+        Case("srtf", "tune", by_money=True, seed=seed),
     ]
 
 
 def plotted(case: Case) -> bool:
     """Completion times of the primary cell and of the multi-GPU one, with the first seed."""
     cells = (Case(case.ordering, case.packing), Case(case.ordering, case.packing, "multi", 6.0))
-    return any(replace(case, pooled=False) == cell for cell in cells)
+    return any(replace(case, pooled=False, by_money=False) == cell for cell in cells)
 
 
 class Watched:
@@ -129,9 +132,9 @@ class Watched:
 def run_case(case: Case) -> dict[str, Any]:
     """The record of a run, as it is stored."""
     setting = setting_of(case)
-    watched = Watched(build("synergy", case.parameters()))
-    watching = case.packing == "tune"
-    policy: Policy = watched if watching else build("synergy", case.parameters())
+    watched = Watched(build(*case.policy()))
+    watching = case.packing == "tune" and not case.by_money
+    policy: Policy = watched if watching else build(*case.policy())
     outcome = Engine(setting, policy, case.pace()).run()
     jct_s = (outcome.finished_s - setting.jobs.submitted_s)[FIRST_MEASURED:MEASURED_TO]
     stretches = outcome.log.table()

@@ -42,9 +42,26 @@ MODELS = (*IMAGE, *LANGUAGE, *SPEECH)
 CLASSES = (IMAGE, LANGUAGE, SPEECH)
 
 
+# Energy costs next to nothing here beside the price of waiting, which makes the mean completion time
+# the objective. As for the other orders nobody is safe for having just started, stopping is free,
+# and nodes stay on.
+BY_MONEY: dict[str, Any] = {
+    "min_run_s": 0.0,
+    "max_preemptions": 100_000,
+    "wait_price_per_h": 1.0,
+    "fairness": 0.0,
+    "hysteresis": 1.0,
+    "placement": "pack",
+    "power_off": False,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One cell of the grid with one seed; `load` is jobs per hour on 128 GPUs."""
+    """One cell of the grid with one seed; `load` is jobs per hour on 128 GPUs.
+
+    With `by_money` fairwatt plans it, to be compared with the same case without.
+    """
 
     ordering: Ordering
     packing: PackingName
@@ -55,16 +72,21 @@ class Case:
     cpus_per_gpu: int = 3
     pooled: bool = False
     migration: bool = True
+    by_money: bool = False
     seed: int = 0
 
     def name(self) -> str:
         where = f"{self.servers * SERVER_GPUS} GPUs, {self.cpus_per_gpu} CPUs each"
         pooled = ", pooled" if self.pooled else "" if self.migration else ", staying"
         what = f"{self.gangs}, {self.load:g}/h, {self.split}"
-        return f"{self.ordering.upper()} {self.packing} ({what}, {where}{pooled}, seed {self.seed})"
+        who = "fairwatt" if self.by_money else f"{self.ordering.upper()} {self.packing}"
+        return f"{who} ({what}, {where}{pooled}, seed {self.seed})"
 
-    def parameters(self) -> dict[str, Any]:
-        return {
+    def policy(self) -> tuple[str, dict[str, Any]]:
+        """Its name and parameters."""
+        if self.by_money:
+            return "fairwatt", BY_MONEY
+        return "synergy", {
             "ordering": self.ordering,
             "packing": self.packing,
             "min_run_s": 0.0,

@@ -37,7 +37,10 @@ def test_every_cell_has_a_name_of_its_own_and_primary_ones_all_seeds() -> None:
     assert {Case("las", "tune", seed=seed) for seed in SEEDS} <= set(cases)
     for case in cases:
         if case.packing == "tune":
-            assert Case(**{**_facts(case), "packing": "proportional", "migration": True}) in cases
+            fair = {"packing": "proportional", "migration": True, "by_money": False}
+            assert Case(**{**_facts(case), **fair}) in cases
+        if case.by_money:
+            assert Case(**{**_facts(case), "by_money": False}) in cases
 
 
 def _facts(case: Case) -> dict[str, Any]:
@@ -113,7 +116,12 @@ def test_gains_are_paired_by_seed_and_bars_take_the_best_cell() -> None:
             name = Case(**{**_facts(cell), "seed": seed}).name()
             records[name] = {"jct_mean_s": mean * 3600, "of_bound": 0.98}
     assert gain_of(records, cells[1]) == (3.5, 3.0, 4.0)
-    gain, near, speed = bars_of(records, cells)
+    money = Case("fifo", "tune", by_money=True)
+    for seed, mean in enumerate((19.0, 30.3)):
+        records[Case(**{**_facts(money), "seed": seed}).name()] = {"jct_mean_s": mean * 3600}
+    gain, near, speed, cheap = bars_of(records, [*cells, money])
     assert (gain.value.mean, gain.holds) == (3.5, True)
     assert (near.value.mean, near.holds) == (0.95, True)
     assert (speed.value.mean, speed.holds) == (0.98, True)
+    assert (cheap.value.low, cheap.value.high) == pytest.approx((0.95, 1.01))
+    assert cheap.holds
