@@ -42,9 +42,8 @@ MODELS = (*IMAGE, *LANGUAGE, *SPEECH)
 CLASSES = (IMAGE, LANGUAGE, SPEECH)
 
 
-# Energy costs next to nothing here beside the price of waiting, which makes the mean completion time
-# the objective. As for the other orders nobody is safe for having just started, stopping is free,
-# and nodes stay on.
+# Beside such a price of waiting energy costs next to nothing: what counts is the mean completion
+# time. As for the other orders nobody is safe for having just started, and nodes stay on.
 BY_MONEY: dict[str, Any] = {
     "min_run_s": 0.0,
     "max_preemptions": 100_000,

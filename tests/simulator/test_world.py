@@ -180,7 +180,8 @@ def test_a_clock_changes_speed_and_watts() -> None:
     assert stretches.watts.tolist() == [200 - 20 + 20, 120 - 20 + 20]
 
 
-def test_other_cpus_change_the_speed_and_nothing_else() -> None:
+@pytest.mark.parametrize("hands_over", [False, True])
+def test_other_cpus_change_the_speed_and_nothing_else(hands_over: bool) -> None:
     table = dataclasses.replace(
         profiles(),
         cpus_per_gpu=np.array([1.0, 3.0]),
@@ -190,7 +191,9 @@ def test_other_cpus_change_the_speed_and_nothing_else() -> None:
     begin = Start(0, (Piece(0, 0b1, 3, 100),))
     policy = Scripted(Plan(starts=(begin,)), Plan(retunes=(Retune(0, (Piece(0, 0b1, 1, 50),)),)))
     machines = machines_of(1, cpus=4, mem_mib=400)
-    setting = setting_of(jobs_of((0, 300, 1), (50, 1, 1), profile=[0, -1]), machines)
+    setting = setting_of(
+        jobs_of((0, 300, 1), (50, 1, 1), profile=[0, -1]), machines, hands_over=hands_over
+    )
     setting = dataclasses.replace(setting, profiles=table, believed_profiles=table)
     outcome = outcome_of(setting, policy, until_s=1000, interval_s=100)
     # 150 units at 3 a second by 50 s, the other 150 at half that speed.
