@@ -1,0 +1,32 @@
+"""The book of seats: what is free and what could be taken back, as jobs come and go."""
+
+from policies.ledger import Ledger
+from policies.placement import pack
+from policies.shares.book import Book
+from policies.shares.roster import Roster
+from policies.shares.table import Appetites
+from policies.snapshot import JobState
+from tests.policies.synergy.tables import IMAGE, LANGUAGE, seen
+from tests.policies.worlds import Job, Node, World
+
+
+def test_a_job_that_leaves_is_nobody_to_take_from_and_may_come_back() -> None:
+    """Six of nine CPUs are beyond the first one's modest share; the second has what it needs."""
+    jobs = [
+        Job(1, [(0, 0b01, 9, 1000)], JobState.RUNNING, columns={"profile": IMAGE}),
+        Job(1, [(0, 0b10, 1, 500)], JobState.RUNNING, columns={"profile": LANGUAGE}),
+    ]
+    snapshot = seen(World([Node(gpus=4, cpus=12, mem_mib=4000)], jobs))
+    ledger = Ledger(snapshot, pack)
+    book, seats = Book(ledger), Roster(snapshot, Appetites(snapshot)).residents()
+    for seat in seats:
+        book.sit(seat)
+    assert (book.cpus_within_reach, book.mem_within_reach) == ([2 + 6], [2500])
+    ledger.give(seats[0].pieces)
+    book.leave(seats[0])
+    assert (book.cpus_within_reach, book.mem_within_reach) == ([11], [3500])
+    assert book.on_node == [[seats[1]]]
+    ledger.take(seats[0].pieces)
+    book.take(seats[0])
+    assert (book.cpus_within_reach, book.mem_within_reach) == ([2 + 6], [2500])
+    assert seats[0] in book.on_node[0]
