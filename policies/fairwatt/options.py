@@ -7,6 +7,7 @@ import numpy as np
 
 from policies.classic.victims import lost_s
 from policies.columns import F64, I32, I64, Bool
+from policies.fairwatt.speeds import Speeds
 from policies.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
 from policies.snapshot import JobState, ProfileTable, Snapshot
 
@@ -63,11 +64,10 @@ class Menu:
         *,
         default_run_s: float,
         empty_nodes_off: bool,
-        speed: F64 | None = None,
+        speeds: Speeds | None = None,
     ) -> None:
-        """`speed` is what CPUs and memory make of every job's throughput."""
         self.snapshot = snapshot
-        self.speed: F64 = np.ones(len(snapshot.jobs)) if speed is None else speed
+        self.speeds = speeds or Speeds.even(snapshot)
         self.default_run_s = default_run_s
         self._added_w = _added_watts(snapshot, empty_nodes_off=empty_nodes_off)
 
@@ -86,13 +86,17 @@ class Menu:
         others = changeable[~np.isin(changeable, profiled.job)]
         found = _joined(profiled, self._allowed(rows, self._plain(rows, others)))
         if not resize:
-            found = _joined(found, held)
+            found = _joined(found, held._replace(run_s=self.held(rows[running], anew=True).run_s))
         changed = found._replace(run_s=found.run_s + self._change_s(rows, found, held, restarts))
         stays = np.repeat([False, True], [len(changed.job), len(held.job)])
         return self._sorted(_joined(changed, held), stays, len(rows))
 
-    def held(self, rows: I64) -> Found:
-        """What the job `rows` have now; they are numbered as they stand."""
+    def held(self, rows: I64, *, anew: bool = False) -> Found:
+        """What the job `rows` have now; they are numbered as they stand.
+
+        Had they to start `anew`, their CPUs and memory would be what others get.
+        """
+        speed = self.speeds.likely if anew else self.speeds.present
         snapshot, jobs, profiles = self.snapshot, self.snapshot.jobs, self.snapshot.profiles
         pieces = snapshot.placements
         gpus, clock = held_gpus(snapshot)[rows], jobs.clock_mhz[rows]
@@ -107,7 +111,7 @@ class Menu:
                 rate = profiles.throughput[jobs.profile[rows], one, at, step]
                 here = known & (kind == one) & (rate > 0)
                 work_s = self._work_left(rows[here]) / rate[here]
-                run_s[here] = work_s / self.speed[rows[here]]
+                run_s[here] = work_s / speed[rows[here]]
         return Found(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
 
     def added_w(self, found: Found) -> F64:
@@ -170,7 +174,7 @@ class Menu:
             kind[way].astype(np.int32),
             profiles.gpu_counts[count[way]],
             profiles.clocks_mhz[kind[way], clock[way]],
-            self._work_left(row) / profiles.throughput[cell] / self.speed[row],
+            self._work_left(row) / profiles.throughput[cell] / self.speeds.likely[row],
             gpu_w[cell],
         )
 

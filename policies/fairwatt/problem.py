@@ -13,7 +13,7 @@ from policies.fairwatt.draw import Draw, draw_of
 from policies.fairwatt.horizon import horizon, pools
 from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
 from policies.fairwatt.parameters import FairwattParameters
-from policies.fairwatt.speeds import likely_speeds, sensitive
+from policies.fairwatt.speeds import Speeds, sensitive
 from policies.shares.table import Appetites
 from policies.snapshot import JobState, NodeState, Snapshot
 
@@ -56,14 +56,14 @@ def problem_of(
 ) -> Problem:
     """`appetites` are the snapshot's, from a caller that keeps them."""
     fixed, loose = _running(snapshot, given)
-    speed = None
+    speeds = None
     if sensitive(snapshot):
-        speed = likely_speeds(snapshot, appetites or Appetites(snapshot))
+        speeds = Speeds.of(snapshot, appetites or Appetites(snapshot))
     menu = Menu(
         snapshot,
         default_run_s=given.default_run_s,
         empty_nodes_off=given.empty_nodes_off or given.power_off,
-        speed=speed,
+        speeds=speeds,
     )
     rows = np.sort(np.concatenate([startable(snapshot), loose]))
     rows, options = _with_options(
