@@ -50,6 +50,20 @@ class Problem:
         energy = ways.watts[way] * self.line.cost(0.0, run_s)
         return np.asarray(energy + wants.wait[job] * run_s + wants.omega[job] * late_s, np.float64)
 
+    def only_order(self) -> bool:
+        """Whether nobody has a choice: one way each, no due dates, hours that cost the same."""
+        ways, wants = self.ways, self.wants
+        if not self.line.flat or bool((np.isfinite(wants.due_s) & (wants.omega > 0)).any()):
+            return False
+        job, first = self.options.job(), ways.first[:-1][self.options.job()]
+        again = np.bincount(job[~ways.stays], minlength=len(self.rows))
+        alike = (ways.pool == ways.pool[first]) & (ways.gpus == ways.gpus[first])
+        return bool(alike.all() and (again <= 1).all())
+
+    def stops_freely(self) -> bool:
+        """Whether stopping any of the work that may be stopped loses nothing."""
+        return not bool((lost_s(self.snapshot)[self.rows[self.wants.held >= 0]] > 0).any())
+
 
 def problem_of(
     snapshot: Snapshot, given: FairwattParameters, appetites: Appetites | None = None

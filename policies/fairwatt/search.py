@@ -3,6 +3,10 @@
 The first ones know no rent: one leaves running jobs what they hold, one does not. Then rents for
 GPU time, raised where too many want it, make jobs lean where GPUs are scarce. At last jobs that
 came off badly are moved forward one by one.
+
+Where nobody has a choice and every hour costs the same, the order of urgency is shortest first by
+weight, which is hard to beat: what a search finds there is how slots round. Then it is kept, and
+where stopping loses nothing it alone says who runs.
 """
 
 from dataclasses import dataclass, replace
@@ -62,10 +66,15 @@ def search(
     code, count = kernel or compiled_kernel(), len(problem.rows)
     rents = Rents(problem, code)
     order = np.argsort(-urgency(problem), kind="stable")
+    only_order = problem.only_order()
+    if only_order and preempt and problem.stops_freely():
+        return construct(code, problem, order, rents.until(), reserve=False)
     best = construct(code, problem, order, rents.until(), reserve=True)
     reserve = not (preempt and bool((problem.wants.held >= 0).any()))
     if not reserve:
         best = _cheaper(best, construct(code, problem, order, rents.until(), reserve=False))
+    if only_order:
+        return best
     for _ in range(budget.steps(count)):
         if not rents.step(best.total):
             break
