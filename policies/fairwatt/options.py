@@ -67,7 +67,7 @@ class Menu:
         speeds: Speeds | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self.speeds = speeds or Speeds.even(snapshot)
+        self.speed: F64 = np.ones(len(snapshot.jobs)) if speeds is None else speeds.planned
         self.default_run_s = default_run_s
         self._added_w = _added_watts(snapshot, empty_nodes_off=empty_nodes_off)
 
@@ -80,30 +80,26 @@ class Menu:
         running = jobs.state[rows] == JobState.RUNNING
         held = self.held(rows[running])._replace(job=np.flatnonzero(running))
         changeable = np.flatnonzero(~running | resize)
-        counted = self._counted(rows[changeable])
+        counted = self.counted(rows[changeable])
         profiled = self._allowed(rows, self._profiled(rows, changeable[counted]))
         # Counts that the profile does not know, too, are taken as they are asked for.
         others = changeable[~np.isin(changeable, profiled.job)]
         found = _joined(profiled, self._allowed(rows, self._plain(rows, others)))
         if not resize:
-            found = _joined(found, held._replace(run_s=self.held(rows[running], anew=True).run_s))
+            found = _joined(found, held)
         changed = found._replace(run_s=found.run_s + self._change_s(rows, found, held, restarts))
         stays = np.repeat([False, True], [len(changed.job), len(held.job)])
         return self._sorted(_joined(changed, held), stays, len(rows))
 
-    def held(self, rows: I64, *, anew: bool = False) -> Found:
-        """What the job `rows` have now; they are numbered as they stand.
-
-        Had they to start `anew`, their CPUs and memory would be what others get.
-        """
-        speed = self.speeds.likely if anew else self.speeds.present
+    def held(self, rows: I64) -> Found:
+        """What the job `rows` have now; they are numbered as they stand."""
         snapshot, jobs, profiles = self.snapshot, self.snapshot.jobs, self.snapshot.profiles
         pieces = snapshot.placements
         gpus, clock = held_gpus(snapshot)[rows], jobs.clock_mhz[rows]
         kind = snapshot.nodes.gpu_type[pieces.node[pieces.offset[rows]]]
         each = np.arange(len(rows))
         gpu_w = watts_at(snapshot, rows, gpus, clock.astype(np.int64))[each, kind]
-        run_s, known = self._remaining_s(rows), self._counted(rows)
+        run_s, known = self._remaining_s(rows), self.counted(rows)
         if known.any():
             at = np.searchsorted(profiles.gpu_counts, gpus).clip(max=len(profiles.gpu_counts) - 1)
             for one in range(len(snapshot.gpu_types)):
@@ -111,7 +107,7 @@ class Menu:
                 rate = profiles.throughput[jobs.profile[rows], one, at, step]
                 here = known & (kind == one) & (rate > 0)
                 work_s = self._work_left(rows[here]) / rate[here]
-                run_s[here] = work_s / speed[rows[here]]
+                run_s[here] = work_s / self.speed[rows[here]]
         return Found(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
 
     def added_w(self, found: Found) -> F64:
@@ -123,7 +119,8 @@ class Menu:
         anyway_w = self._added_w - _added_watts(self.snapshot, empty_nodes_off=False)
         return np.asarray(anyway_w, np.float64)
 
-    def _counted(self, rows: I64) -> Bool:
+    def counted(self, rows: I64) -> Bool:
+        """Whether the time to run follows from work and throughput."""
         jobs = self.snapshot.jobs
         some = bool(self.snapshot.profiles.throughput.size)
         told = (jobs.work_left[rows] > 0) | (jobs.work_total[rows] > 0)
@@ -174,7 +171,7 @@ class Menu:
             kind[way].astype(np.int32),
             profiles.gpu_counts[count[way]],
             profiles.clocks_mhz[kind[way], clock[way]],
-            self._work_left(row) / profiles.throughput[cell] / self.speeds.likely[row],
+            self._work_left(row) / profiles.throughput[cell] / self.speed[row],
             gpu_w[cell],
         )
 

@@ -33,11 +33,17 @@ class Problem:
     ahead: Ahead
     change_s: F64
     """What stopping and restarting a job that runs is charged; 0 for queued ones."""
+    hasten: F64
+    """What a job's times would be multiplied by with the CPUs and memory of a newcomer, at most 1.
+
+    Alike jobs rank alike by it. Else a queued one would take the place of a running one that has
+    few of them, get no more, and lose it again the same way.
+    """
     draw: Draw | None = None
 
     def gpu_s(self) -> F64:
-        """GPU-seconds of every job in its leanest way."""
-        return self.options.least(self.options.gpus * self.options.run_s)
+        """GPU-seconds of every job in its leanest way, with CPUs and memory as others get them."""
+        return self.options.least(self.options.gpus * self.options.run_s) * self.hasten
 
     def shortest_s(self) -> F64:
         return self.options.least(self.options.run_s)
@@ -107,6 +113,7 @@ def problem_of(
         wants=_wants(snapshot, rows, options, line, given),
         ahead=ahead,
         change_s=_change_s(snapshot, rows, options, given.hysteresis),
+        hasten=_hasten(menu, rows, speeds),
         draw=draw_of(menu, options, ahead, fixed, held) if priced else None,
     )
 
@@ -116,6 +123,13 @@ def _change_s(snapshot: Snapshot, rows: I64, options: Options, hysteresis: float
     runs = np.zeros(len(rows), np.bool_)
     runs[options.job()[options.stays]] = True
     return np.where(runs, charged, 0.0)
+
+
+def _hasten(menu: Menu, rows: I64, speeds: Speeds | None) -> F64:
+    if speeds is None:
+        return np.ones(len(rows))
+    slower = np.minimum(speeds.planned[rows] / speeds.likely[rows], 1.0)
+    return np.where(menu.counted(rows), slower, 1.0)
 
 
 def _running(snapshot: Snapshot, given: FairwattParameters) -> tuple[I64, I64]:

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, numbered
+from policies.columns import F64, I32, I64, numbered
 from policies.power import held_gpus
 from policies.shares.table import Appetites
-from policies.snapshot import JobState, Snapshot
+from policies.snapshot import JobState, NodeState, Snapshot
 
 
 def sensitive(snapshot: Snapshot) -> bool:
@@ -23,50 +23,68 @@ def sensitive(snapshot: Snapshot) -> bool:
 class Speeds(NamedTuple):
     """Of every job, relative to its profile's throughput; 1 where nothing is known.
 
-    `present` is that of the share a job holds. `likely` is what it would have if it started now:
-    between its modest share's speed and its demand's, as far as running jobs got on average. It is
-    the same for alike jobs, running or not: were a queued one always promised its demand, it would
-    take the place of a running one that does not get its own, and lose it again the same way.
+    `likely` is what a job would have if it started now: its demand's while more CPUs and memory are
+    left over than running jobs lack, its modest share's where not. `planned` is that, or the speed
+    of the share that a job holds.
     """
 
-    present: F64
+    planned: F64
     likely: F64
 
     @classmethod
-    def even(cls, snapshot: Snapshot) -> "Speeds":
-        return cls(np.ones(len(snapshot.jobs)), np.ones(len(snapshot.jobs)))
-
-    @classmethod
     def of(cls, snapshot: Snapshot, appetites: Appetites) -> "Speeds":
-        present = _present(snapshot)
-        modest, demand = _wanted(snapshot, appetites)
-        running = snapshot.jobs.state == JobState.RUNNING
-        gpus = held_gpus(snapshot)[running]
-        wanted = float((gpus * (demand - modest)[running]).sum())
-        got = np.clip(present - modest, 0.0, demand - modest)[running]
-        share = float((gpus * got).sum()) / wanted if wanted > 0 else 1.0
-        return cls(_known(present), _known(modest + share * (demand - modest)))
+        gpus = np.maximum(held_gpus(snapshot), 1)
+        cpus, mem_mib = _held(snapshot)
+        wants = _wants(snapshot, appetites)
+        nodes, running = snapshot.nodes, snapshot.jobs.state == JobState.RUNNING
+        ready = nodes.state == NodeState.READY
+        plenty = min(
+            _plenty(nodes.free_cpus[ready], (wants.cpus * gpus - cpus)[running]),
+            _plenty(nodes.free_mem_mib[ready], (wants.mem_mib * gpus - mem_mib)[running]),
+        )
+        likely = _known(wants.modest + plenty * (wants.demand - wants.modest))
+        present = _known(_measured(snapshot, cpus / gpus, mem_mib / gpus))
+        return cls(np.where(np.diff(snapshot.placements.offset) > 0, present, likely), likely)
+
+
+class _Wants(NamedTuple):
+    """Speeds with the modest share and with the demand, and what the demand is per GPU."""
+
+    modest: F64
+    demand: F64
+    cpus: F64
+    mem_mib: F64
 
 
 def _known(speed: F64) -> F64:
     return np.where(speed > 0, speed, 1.0)
 
 
-def _present(snapshot: Snapshot) -> F64:
+def _plenty(free: I32 | I64, lacking: F64) -> float:
+    """The part of what is left over that running jobs do not lack."""
+    left, missing = float(free.sum()), float(np.maximum(lacking, 0.0).sum())
+    return max(1.0 - missing / left, 0.0) if left > 0 else float(missing <= 0)
+
+
+def _held(snapshot: Snapshot) -> tuple[F64, F64]:
+    """CPUs and MiB of every job."""
+    pieces, count = snapshot.placements, len(snapshot.jobs)
+    owner = pieces.job_of_piece()
+    cpus = np.bincount(owner, pieces.cpus, minlength=count)
+    mem_mib = np.bincount(owner, pieces.mem_mib, minlength=count)
+    return np.asarray(cpus, np.float64), np.asarray(mem_mib, np.float64)
+
+
+def _measured(snapshot: Snapshot, cpus: F64, mem_mib: F64) -> F64:
     """At the largest measured CPUs and memory per GPU that a job has."""
-    jobs, pieces, table = snapshot.jobs, snapshot.placements, snapshot.profiles
-    owner, count = pieces.job_of_piece(), len(jobs)
-    gpus = np.maximum(held_gpus(snapshot), 1)
-    cpus = np.bincount(owner, pieces.cpus, minlength=count) / gpus
-    mem_mib = np.bincount(owner, pieces.mem_mib, minlength=count) / gpus
+    jobs, table = snapshot.jobs, snapshot.profiles
     at_cpus = np.searchsorted(table.cpus_per_gpu, cpus, side="right") - 1
     at_mem = np.searchsorted(table.mem_mib_per_gpu, mem_mib, side="right") - 1
     speed = table.relative_speed[jobs.profile, at_cpus.clip(min=0), at_mem.clip(min=0)]
     return np.where(jobs.profile >= 0, np.nan_to_num(speed), 0.0)
 
 
-def _wanted(snapshot: Snapshot, appetites: Appetites) -> tuple[F64, F64]:
-    """With the modest share, and with the demand."""
+def _wants(snapshot: Snapshot, appetites: Appetites) -> _Wants:
     jobs = snapshot.jobs
     columns = (
         jobs.profile,
@@ -79,6 +97,8 @@ def _wanted(snapshot: Snapshot, appetites: Appetites) -> tuple[F64, F64]:
     first, kind = numbered(*columns)
     kinds = zip(*(column[first].tolist() for column in columns), strict=True)
     found = [appetites.of(one) for one in kinds]
-    modest = np.array([one.speed(one.modest) for one in found], np.float64)
-    demand = np.array([one.speed(one.demand) for one in found], np.float64)
-    return modest[kind], demand[kind]
+    values = [
+        (one.speed(one.modest), one.speed(one.demand), one.demand.cpus, one.demand.mem_mib)
+        for one in found
+    ]
+    return _Wants._make(np.array(values, np.float64).reshape(-1, 4).T[:, kind])

@@ -72,6 +72,24 @@ def test_a_running_job_is_planned_at_the_speed_of_its_share(cpus: int, speed: fl
     assert run_s == pytest.approx(7200.0 / speed)
 
 
+@pytest.mark.parametrize(("free_cpus", "speed"), [(6, 1.0), (8, 1.35), (12, 1.7)])
+def test_a_queued_job_is_promised_what_running_ones_do_not_lack(
+    free_cpus: int, speed: float
+) -> None:
+    """One that runs lacks six CPUs: of eight two are for others, a quarter, and of twelve half."""
+    short = runs((0, 1, 3, 1000), profile=IMAGE, work_left=7200.0)
+    node = Node(gpus=2, cpus=3 + free_cpus, mem_mib=4000)
+    # A node with nothing to give keeps the proportional share at three CPUs.
+    lean = Node(gpus=1, cpus=3, mem_mib=1000)
+    full = runs((1, 1, 3, 1000), cpus_per_gpu=3, mem_mib_per_gpu=1000)
+    world = World([node, lean], [short, full, wants(1, IMAGE, work_left=7200.0)])
+    problem = problem_of(seen(world), FairwattParameters(min_run_s=0))
+    queued = problem.options.job() == 2
+    assert problem.options.run_s[queued] == pytest.approx([7200.0 / speed])
+    # Alike jobs rank alike, whatever their share: the first would start as fast as the third.
+    assert problem.gpu_s()[0] == pytest.approx(problem.gpu_s()[2], abs=2.0)
+
+
 def test_a_resident_gives_back_what_it_has_beyond_its_modest_share() -> None:
     resident = runs((0, 0b0001, 9, 1000), profile=IMAGE, work_left=7200.0)
     plan = plan_of(World([FOUR], [resident, wants(3, IMAGE)]))
