@@ -217,7 +217,7 @@ def _lives(snapshot: Snapshot, rows: I64, left_s: F64) -> tuple[F64, F64]:
     """Of every job the time from its submission to its earliest end, and that of its whole work."""
     jobs = snapshot.jobs
     left, total = jobs.work_left[rows], jobs.work_total[rows]
-    told = (left > 0) & (total >= left)
+    told = (jobs.profile[rows] >= 0) & (left > 0) & (total >= left)
     ran_s = jobs.attained_gpu_s[rows] / np.maximum(jobs.min_gpus[rows], 1)
     whole_s = np.where(told, left_s * total / np.where(told, left, 1.0), left_s + ran_s)
     return snapshot.now_s - jobs.submitted_s[rows] + left_s, whole_s

@@ -132,7 +132,9 @@ def urgency(problem: Problem) -> F64:
     stopping and restarting it costs; its leanest way has the restart in it already.
     """
     ahead_s = 2 * problem.change_s * problem.options.least(problem.options.gpus.astype(np.float64))
-    return np.asarray(pressing(problem) / np.maximum(problem.gpu_s() - ahead_s, 1.0), np.float64)
+    found = pressing(problem) / np.maximum(problem.gpu_s() - ahead_s, 1.0)
+    # Alike jobs come by their rows, however their times were summed up.
+    return found.astype(np.float32).astype(np.float64)
 
 
 def pressing(problem: Problem) -> F64:
