@@ -65,7 +65,7 @@ def search(
     """`kernel` is the compiled one unless a test brings its twin."""
     code, count = kernel or compiled_kernel(), len(problem.rows)
     rents = Rents(problem, code)
-    order = np.argsort(-urgency(problem), kind="stable")
+    order = by_value(problem, urgency(problem))
     only_order = problem.only_order()
     if only_order and preempt and problem.stops_freely():
         return construct(code, problem, order, rents.until(), reserve=False)
@@ -91,7 +91,7 @@ def _promoted(
     if not moves or not len(best.order):
         return best
     regret = best.made.cost - rents.alone
-    for job in np.argsort(-regret, kind="stable")[:moves].tolist():
+    for job in by_value(problem, regret)[:moves].tolist():
         at = int(np.flatnonzero(best.order == job)[0])
         if regret[job] <= 0 or not at:
             continue
@@ -125,6 +125,12 @@ def _cheaper(best: Schedule, found: Schedule) -> Schedule:
     return found if found.total < best.total else best
 
 
+def by_value(problem: Problem, value: F64) -> I64:
+    """Planned jobs, the highest first; alike ones by submission, however the rows are sorted."""
+    jobs, rows = problem.snapshot.jobs, problem.rows
+    return np.lexsort((jobs.id[rows], jobs.submitted_s[rows], -value))
+
+
 def urgency(problem: Problem) -> F64:
     """Money lost per second of delay and GPU-second of work: apparent tardiness cost.
 
@@ -133,7 +139,7 @@ def urgency(problem: Problem) -> F64:
     """
     ahead_s = 2 * problem.change_s * problem.options.least(problem.options.gpus.astype(np.float64))
     found = pressing(problem) / np.maximum(problem.gpu_s() - ahead_s, 1.0)
-    # Alike jobs come by their rows, however their times were summed up.
+    # Alike jobs are alike however their times were summed up.
     return found.astype(np.float32).astype(np.float64)
 
 

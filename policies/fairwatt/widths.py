@@ -14,7 +14,7 @@ import numpy as np
 
 from policies.columns import F64, I64
 from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule, pressing, urgency
+from policies.fairwatt.search import Schedule, by_value, pressing, urgency
 
 # Elasticities beyond these make the weights all alike, or the shortest job take everything.
 LEAST_ELASTIC, MOST_ELASTIC = 0.1, 0.9
@@ -96,7 +96,8 @@ class _HandOut:
         self._gpus: list[int] = steps.gpus.tolist()
         self._watts: list[float] = ways.watts[steps.way].tolist()
         self._pool: list[int] = ways.pool[steps.way[steps.first[:-1]]].tolist()
-        self._order: list[int] = np.argsort(-urgency(problem)[job], kind="stable").tolist()
+        order = by_value(problem, urgency(problem))
+        self._order: list[int] = np.searchsorted(job, order[np.isin(order, job)]).tolist()
         worth = short_first(problem.gpu_s()[job], steps)
         self._weight: list[float] = (pressing(problem)[job] * worth).tolist()
         self._given = [-1] * len(job)
