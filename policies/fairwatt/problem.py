@@ -45,8 +45,8 @@ class Problem:
         """GPU-seconds of every job in its leanest way, with CPUs and memory as others get them."""
         return self.options.least(self.options.gpus * self.options.run_s) * self.hasten
 
-    def shortest_s(self) -> F64:
-        return self.options.least(self.options.run_s)
+    def usual_s(self) -> F64:
+        return _usual_s(self.options, self.line, self.wants.wait)
 
     def alone(self, way: I64) -> F64:
         """What ways cost that start now and are not disturbed."""
@@ -177,20 +177,35 @@ def _wants(
     jobs = snapshot.jobs
     held = np.full(len(rows), -1)
     held[options.job()[options.stays]] = np.flatnonzero(options.stays)
-    shortest_s = options.least(options.run_s)
+    wait = _wait_weight(snapshot, rows, options.least(options.run_s), given)
     due_s = jobs.deadline_s[rows] - snapshot.now_s
     by_age_s = jobs.submitted_s[rows] + given.max_shift_s - snapshot.now_s
-    latest_s = np.where(np.isfinite(due_s), due_s - given.slack * shortest_s, by_age_s)
+    by_due_s = due_s - given.slack * _usual_s(options, line, wait)
+    latest_s = np.where(np.isfinite(due_s), by_due_s, by_age_s)
     # Work that runs is stopped for other work, never for a cheaper hour.
     latest_s[held >= 0] = -np.inf
     return Wants(
-        wait=_wait_weight(snapshot, rows, shortest_s, given),
+        wait=wait,
         omega=jobs.tardiness_weight[rows],
         due_s=due_s,
         # Nobody waits for a price that nobody knows, in whichever way it will run.
         latest_s=np.minimum(latest_s, line.known_s + options.least(-options.run_s)),
         held=held,
     )
+
+
+def _usual_s(options: Options, line: PriceLine, wait: F64) -> F64:
+    """How long every job takes in the way that costs least alone, were it never late.
+
+    That of many GPUs takes less, but who knows whether there will be as many.
+    """
+    if not len(options.run_s):
+        return np.empty(0)
+    job = options.job()
+    cost = options.watts * line.cost(0.0, options.run_s) + wait[job] * options.run_s
+    cheapest = np.flatnonzero(cost == options.least(cost)[job])
+    first = np.searchsorted(job[cheapest], np.arange(len(wait)))
+    return np.asarray(options.run_s[cheapest[first]], np.float64)
 
 
 def _wait_weight(snapshot: Snapshot, rows: I64, left_s: F64, given: FairwattParameters) -> F64:
