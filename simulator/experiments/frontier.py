@@ -21,14 +21,14 @@ from simulator.experiments.frontier_results import (
     sharing_of,
 )
 from simulator.experiments.frontier_run import run_any
-from simulator.experiments.frontier_settings import METHODS, PUE, WINDOWS, WORLDS
+from simulator.experiments.frontier_settings import METHODS, PUE, WINDOWS
 from simulator.experiments.powerflow_settings import COSTS, PACE
 from simulator.experiments.runs import cpu_s, run_all
 from simulator.progress import say, tell
 from simulator.report.files import write_json
 from simulator.report.table import aligned
 
-GRID = Grid(tuple(WORLDS), WINDOWS, gap_cases())
+GRID = Grid(WINDOWS, gap_cases())
 
 
 def reproduce(directory: Path, given: argparse.Namespace) -> int:

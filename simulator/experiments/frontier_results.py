@@ -28,23 +28,28 @@ STUDIED: WorkloadName = "philly"
 class Grid(NamedTuple):
     """What is run of the experiment: all of it, but for tests."""
 
-    workloads: Sequence[WorkloadName]
-    windows: Sequence[int]
+    windows: Mapping[WorkloadName, Sequence[int]]
     gaps: Sequence[GapCase]
+
+    @property
+    def workloads(self) -> tuple[WorkloadName, ...]:
+        return tuple(self.windows)
 
     def cases(self) -> list[Case | GapCase]:
         compared = [
             Case(workload, window, method)
             for workload in self.workloads
-            for window in self.windows
+            for window in self.windows[workload]
             for method in (*OTHERS, *DIAL)
         ]
         alone = [
             Case(STUDIED, window, DEFAULT_DIAL, tenant=tenant)
-            for window in self.windows
+            for window in self.windows[STUDIED]
             for tenant in range(TENANTS)
         ]
-        misled = [Case(STUDIED, window, DEFAULT_DIAL, misled=True) for window in self.windows]
+        misled = [
+            Case(STUDIED, window, DEFAULT_DIAL, misled=True) for window in self.windows[STUDIED]
+        ]
         return [*compared, *alone, *misled, *self.gaps]
 
 
@@ -90,7 +95,7 @@ def found_in(rows: Sequence[Mapping[str, Any]], workload: str, traded: str) -> F
 def sharing_of(records: Records, grid: Grid) -> dict[str, Any]:
     """Mean JCT of every tenant over that on a share of its own; of tenants with jobs."""
     ratios = {}
-    for window in grid.windows:
+    for window in grid.windows[STUDIED]:
         shared = records[Case(STUDIED, window, DEFAULT_DIAL).name()]["tenant_jct_s"]
         for tenant, jct_s in enumerate(shared):
             alone = records[Case(STUDIED, window, DEFAULT_DIAL, tenant=tenant).name()]
@@ -109,7 +114,7 @@ def misled_of(records: Records, grid: Grid) -> dict[str, float]:
     totals = {
         misled: sum(
             records[Case(STUDIED, window, DEFAULT_DIAL, misled=misled).name()]["total_cost"]
-            for window in grid.windows
+            for window in grid.windows[STUDIED]
         )
         for misled in (False, True)
     }
@@ -138,9 +143,11 @@ def bars_of(
 def _figures(
     records: Records, grid: Grid, workload: WorkloadName, method: str, figure: str
 ) -> list[float]:
-    return [float(records[Case(workload, w, method).name()][figure]) for w in grid.windows]
+    return [
+        float(records[Case(workload, w, method).name()][figure]) for w in grid.windows[workload]
+    ]
 
 
 def _unfinished(records: Records, grid: Grid, workload: WorkloadName, method: str) -> list[int]:
-    runs = [records[Case(workload, w, method).name()] for w in grid.windows]
+    runs = [records[Case(workload, w, method).name()] for w in grid.windows[workload]]
     return [run["jobs"] - run["finished"] for run in runs]

@@ -17,7 +17,10 @@ WORLDS: dict[WorkloadName, Callable[[int], World]] = {
     "philly": frontier_philly.world,
     "openb": frontier_openb.world,
 }
-WINDOWS = tuple(range(12))
+WINDOWS: dict[WorkloadName, tuple[int, ...]] = {
+    "philly": tuple(range(12)),
+    "openb": tuple(range(1, 12, 2)),
+}
 PUE = 1.3
 ETAS = (0.4, 0.7, 1.0)
 WAIT_PRICES_PER_H = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)

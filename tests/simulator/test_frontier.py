@@ -89,7 +89,7 @@ def test_every_policy_takes_part_with_parameters_that_it_knows() -> None:
 
 
 def test_windows_begin_on_the_first_monday_of_every_month() -> None:
-    days = [datetime.fromtimestamp(begins_s(window), UTC) for window in WINDOWS]
+    days = [datetime.fromtimestamp(begins_s(window), UTC) for window in WINDOWS["philly"]]
     assert [day.day for day in days] == [4, 1, 1, 5, 3, 7, 5, 2, 6, 4, 1, 6]
     assert [day.month for day in days] == list(range(1, 13))
     assert {(day.weekday(), day.hour, day.year) for day in days} == {(0, 0, 2021)}
@@ -153,7 +153,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Grid:
     monkeypatch.setattr(frontier_settings, "price", waves)
     monkeypatch.setattr(frontier_settings, "carbon", waves)
     flat = [case for case in gap_cases() if case.tariff == "flat"]
-    return Grid(("philly",), (0,), flat[:1])
+    return Grid({"philly": (0,)}, flat[:1])
 
 
 @pytest.mark.usefixtures("small")
@@ -225,7 +225,7 @@ def made_up(grid: Grid) -> dict[str, dict[str, Any]]:
 
 
 def test_rows_and_fronts_of_made_up_runs() -> None:
-    grid = Grid(("philly",), (0, 1, 2), [])
+    grid = Grid({"philly": (0, 1, 2)}, [])
     rows = rows_of(made_up(grid), grid)
     fifo = next(row for row in rows if row["method"] == "fifo")
     assert fifo["energy_cost"] == Range(201, 200, 202)
@@ -235,7 +235,7 @@ def test_rows_and_fronts_of_made_up_runs() -> None:
 
 
 def test_studies_of_made_up_runs() -> None:
-    grid = Grid(("philly",), (0, 1), [])
+    grid = Grid({"philly": (0, 1)}, [])
     records = made_up(grid)
     sharing = sharing_of(records, grid)
     # Alone: 0.8 of the time more, or half of it; tenant 3 has no jobs.
@@ -321,7 +321,7 @@ def test_openb_is_two_types_at_the_load() -> None:
 
 @needs_data
 def test_every_hour_of_every_window_has_a_price() -> None:
-    for window in WINDOWS:
+    for window in WINDOWS["philly"]:
         assert not np.isnan(price(window).prices).any()
         assert not np.isnan(carbon(window).prices).any()
         assert price(window).start_s == begins_s(window)
