@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
@@ -125,7 +127,9 @@ def test_agents_stopped_past_their_lease_have_no_job_left_when_they_go_on(
     said = f"attempt {paused.attempt_id} is no longer this node's: killing it"
     until(lambda: said in frozen.said(), "the 409 heard by the agent")
     until(lambda: not alive(paused.pid), "the job killed")
-    shim.resume()
+    # The agent may have killed what was left of it already.
+    with suppress(psutil.NoSuchProcess):
+        shim.resume()
     until(lambda: _ends(frozen), "its end in the journal")
     until(lambda: place.node("frozen")["state"] == "ready", "the node back")
     until(lambda: place.job(given_up.job_id)["state"] == "running", "the other running again", 30)
@@ -247,7 +251,8 @@ def test_a_node_clock_an_hour_ahead_has_no_effect(
     samples = "SELECT max(at) FROM clusters_sample JOIN clusters_gpu gpu ON gpu.id = gpu_id" \
         " JOIN clusters_node node ON node.id = node_id WHERE node.name = 'ahead'"  # fmt: skip
     ((newest,),) = until(lambda: [row for row in place.ask(samples) if row[0]], "samples")
-    assert before <= newest <= timezone.now()
+    # The service dates samples by their age, which a busy machine tells a little too small.
+    assert before <= newest <= timezone.now() + timedelta(seconds=5)
 
 
 def _wall_clock_s(env: dict[str, str]) -> float:
