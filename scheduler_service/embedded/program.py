@@ -67,6 +67,9 @@ def _tie_to_parent(orphan_signal: signal.Signals) -> Callable[[], None]:
     parent = os.getpid()
 
     def tie() -> None:
+        # A shell has its background jobs ignore these, and so would their children.
+        for ignored in (signal.SIGINT, signal.SIGQUIT):
+            signal.signal(ignored, signal.SIG_DFL)
         _libc.prctl(PR_SET_PDEATHSIG, int(orphan_signal))
         if os.getppid() != parent:
             os._exit(1)
