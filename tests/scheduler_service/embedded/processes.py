@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-PATIENCE_S = 90.0
+PATIENCE_S = 30.0
 
 
 def eventually(fact: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
