@@ -49,6 +49,13 @@ def weights(snapshot: Snapshot, parameters: CostParameters) -> F64:
     return np.where(jobs.tardiness_weight > 0, jobs.tardiness_weight, by_priority)
 
 
+def _limited(snapshot: Snapshot) -> bool:
+    """Whether watts or quotas may be in a job's way."""
+    tenants = snapshot.tenants
+    quotas = (tenants.quota_gpus != UNLIMITED).any() or (tenants.quota_by_type != UNLIMITED).any()
+    return bool(quotas) or bool(np.isfinite(budget_w(snapshot)))
+
+
 def formulate(
     snapshot: Snapshot,
     rows: I64,
@@ -74,11 +81,7 @@ def formulate(
     slowest_s = known.slowest_s()
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
     fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
-    limited = (
-        bool(np.isfinite(budget_w(snapshot)))
-        or bool((tenants.quota_gpus != UNLIMITED).any())
-        or bool((tenants.quota_by_type != UNLIMITED).any())
-    )
+    fixed_s = remaining_s(snapshot, fixed, parameters.default_run_s)
     free = np.where(book.busy > 0, 0, book.free) if rules.exclusive else book.free
     problem = Problem(
         job_weight=weight[rows],
@@ -114,14 +117,12 @@ def formulate(
         watts_left=book.watts_left,
         fixed_weight=weight[fixed],
         fixed_slack_s=slack_s[fixed],
-        fixed_first_s=float(
-            remaining_s(snapshot, fixed, parameters.default_run_s).min(initial=np.inf)
-        ),
+        fixed_first_s=float(fixed_s.min(initial=np.inf)),
         fixed_w=book.fixed_w,
         price_at_s=line.at_s,
         price=line.price,
         price_area=line.area,
-        limited=limited,
+        limited=_limited(snapshot),
         exclusive=rules.exclusive,
         lends=bool(snapshot.partitions.lends.any()),
         proxy=rules.proxy,

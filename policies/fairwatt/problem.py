@@ -31,6 +31,8 @@ class Problem:
     ways: Ways
     wants: Wants
     ahead: Ahead
+    usual_s: F64
+    """How long every job takes in its usual way."""
     change_s: F64
     """What stopping and restarting a job that runs is charged; 0 for queued ones."""
     hasten: F64
@@ -45,13 +47,9 @@ class Problem:
         """GPU-seconds of every job in its leanest way, with CPUs and memory as others get them."""
         return self.options.least(self.options.gpus * self.options.run_s) * self.hasten
 
-    def usual_s(self) -> F64:
-        return _usual_s(self.options, self.line, self.wants.wait)
-
-    def alone(self, way: I64) -> F64:
-        """What ways cost that start now and are not disturbed."""
-        ways, wants, job = self.ways, self.wants, self.options.job()[way]
-        run_s = ways.run_s[way]
+    def alone(self, way: I64, job: I64) -> F64:
+        """What ways, each of its `job`, cost that start now and are not disturbed."""
+        ways, wants, run_s = self.ways, self.wants, self.ways.run_s[way]
         late_s = np.maximum(run_s - wants.due_s[job], 0.0)
         energy = ways.watts[way] * self.line.cost(0.0, run_s)
         return np.asarray(energy + wants.wait[job] * run_s + wants.omega[job] * late_s, np.float64)
@@ -103,6 +101,11 @@ def problem_of(
         watts=menu.added_w(held),
         wakes=given.switches,
     )
+    wait = _wait_weight(snapshot, rows, options.least(options.run_s), given)
+    usual_s = _usual_s(options, line, wait)
+    # Nobody waits for a price that nobody knows, in whichever way it will run.
+    known_s = line.known_s + options.least(-options.run_s)
+    latest_s = np.minimum(_latest_s(snapshot, rows, usual_s, given), known_s)
     priced = snapshot.demand_price_per_w > 0
     return Problem(
         snapshot=snapshot,
@@ -110,8 +113,9 @@ def problem_of(
         rows=rows,
         options=options,
         ways=_ways(snapshot, rows, options),
-        wants=_wants(snapshot, rows, options, line, given),
+        wants=_wants(snapshot, rows, options, wait, latest_s),
         ahead=ahead,
+        usual_s=usual_s,
         change_s=_change_s(snapshot, rows, options, given.hysteresis),
         hasten=_hasten(menu, rows, speeds),
         draw=draw_of(menu, options, ahead, fixed, held) if priced else None,
@@ -171,27 +175,24 @@ def _ways(snapshot: Snapshot, rows: I64, options: Options) -> Ways:
     )
 
 
-def _wants(
-    snapshot: Snapshot, rows: I64, options: Options, line: PriceLine, given: FairwattParameters
-) -> Wants:
-    jobs = snapshot.jobs
+def _wants(snapshot: Snapshot, rows: I64, options: Options, wait: F64, latest_s: F64) -> Wants:
     held = np.full(len(rows), -1)
     held[options.job()[options.stays]] = np.flatnonzero(options.stays)
-    wait = _wait_weight(snapshot, rows, options.least(options.run_s), given)
-    due_s = jobs.deadline_s[rows] - snapshot.now_s
-    by_age_s = jobs.submitted_s[rows] + given.max_shift_s - snapshot.now_s
-    by_due_s = due_s - given.slack * _usual_s(options, line, wait)
-    latest_s = np.where(np.isfinite(due_s), by_due_s, by_age_s)
-    # Work that runs is stopped for other work, never for a cheaper hour.
-    latest_s[held >= 0] = -np.inf
     return Wants(
         wait=wait,
-        omega=jobs.tardiness_weight[rows],
-        due_s=due_s,
-        # Nobody waits for a price that nobody knows, in whichever way it will run.
-        latest_s=np.minimum(latest_s, line.known_s + options.least(-options.run_s)),
+        omega=snapshot.jobs.tardiness_weight[rows],
+        due_s=snapshot.jobs.deadline_s[rows] - snapshot.now_s,
+        # Work that runs is stopped for other work, never for a cheaper hour.
+        latest_s=np.where(held >= 0, -np.inf, latest_s),
         held=held,
     )
+
+
+def _latest_s(snapshot: Snapshot, rows: I64, usual_s: F64, given: FairwattParameters) -> F64:
+    """Until when a job may be kept for something better: by its due date, else by its age."""
+    due_s = snapshot.jobs.deadline_s[rows] - snapshot.now_s
+    by_age_s = snapshot.jobs.submitted_s[rows] + given.max_shift_s - snapshot.now_s
+    return np.where(np.isfinite(due_s), due_s - given.slack * usual_s, by_age_s)
 
 
 def _usual_s(options: Options, line: PriceLine, wait: F64) -> F64:

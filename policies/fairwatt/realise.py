@@ -73,7 +73,7 @@ class Realiser:
             if stay >= 0 and slot[job] > 0:
                 there = later.setdefault(self._pool[stay], Stoppable(self.ledger))
                 there.add(job, self._held(job), self._lost_s[job], self._urgency[job])
-            elif stay >= 0 and (way == stay or not self._worth_leaving(way, stay)):
+            elif stay >= 0 and (way == stay or not self._worth_leaving(job, way)):
                 continue
             elif stay >= 0 and self._gpus[way] > self._gpus[stay]:
                 growing.append(job)
@@ -89,11 +89,12 @@ class Realiser:
             self._grow(job, chosen[job])
         return self.entries
 
-    def _worth_leaving(self, way: int, stay: int) -> bool:
+    def _worth_leaving(self, job: int, way: int) -> bool:
         """A schedule may send a job elsewhere for others; then others must be worth stopping it."""
+        stay = self._held_way[job]
         if self._pool[way] == self._pool[stay]:
             return True
-        there, here = self.problem.alone(np.array([way, stay])).tolist()
+        there, here = self.problem.alone(np.array([way, stay]), np.array([job, job])).tolist()
         return bool(there < here)
 
     def _grow(self, job: int, way: int) -> None:

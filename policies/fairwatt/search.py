@@ -145,7 +145,7 @@ def urgency(problem: Problem) -> F64:
 
 def pressing(problem: Problem) -> F64:
     """Money that a job loses per second of delay, of its lateness the more the nearer it is."""
-    usual_s, wants = problem.usual_s(), problem.wants
+    usual_s, wants = problem.usual_s, problem.wants
     mean_s = float(usual_s.mean()) if len(usual_s) else 1.0
     slack_s = np.maximum(wants.due_s - usual_s, 0.0)
     near = np.exp(-np.minimum(slack_s / (LOOK_AHEAD * max(mean_s, 1.0)), 700.0))

@@ -51,7 +51,7 @@ class Stoppable:
         """Whom to stop for a place: on one node, or for whole ones beside the `whole` empty."""
         wanted = min(need, width)
         ways = [way for node in self._on_node if (way := self._way(node, wanted, urgency))]
-        count = 1 if need <= width else -(-need // width) - whole
+        count = 1 if need <= width else max(-(-need // width) - whole, 0)
         found: dict[int, None] = {}
         for way in sorted(ways)[:count]:
             found |= dict.fromkeys(way.jobs)

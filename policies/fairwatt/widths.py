@@ -61,7 +61,7 @@ def steps_of(problem: Problem, schedule: Schedule) -> Steps:
     playing = (wants.wait > 0) & ~shifted
     job = problem.options.job()
     way = np.flatnonzero(playing[job] & (ways.pool == ways.pool[made.chosen][job]))
-    cost = problem.alone(way)
+    cost = problem.alone(way, job[way])
     order = np.lexsort((cost, ways.gpus[way], job[way]))
     way, cost = way[order], cost[order]
     changes = (np.diff(job[way], prepend=-1) != 0) | (np.diff(ways.gpus[way], prepend=-1) != 0)
