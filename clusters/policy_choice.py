@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from policies import registry
-from policies.parameters import ParameterError
+from policies.contract.parameters import ParameterError
 from rest.problems import Contradiction, Invalid, Problem
 
 Values = Mapping[str, Any]

@@ -32,8 +32,9 @@ WITH over AS (
               allocation.memory_mib, node.gpu_type_id
 ), nodes AS (
     UPDATE clusters_node node
-    SET cpus_used = cpus_used - back.cpus, memory_used_mib = memory_used_mib - back.memory_mib
-    FROM (SELECT node_id, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib
+    SET gpus_in_use = gpus_in_use - back.gpus, cpus_used = cpus_used - back.cpus,
+        memory_used_mib = memory_used_mib - back.memory_mib
+    FROM (SELECT node_id, count(*) AS gpus, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib
           FROM freed GROUP BY node_id) back
     WHERE node.id = back.node_id
 ), tenants AS (
@@ -41,7 +42,7 @@ WITH over AS (
     FROM (SELECT tenant_id, count(*) AS gpus FROM freed GROUP BY tenant_id) back
     WHERE tenant.id = back.tenant_id
 ), quotas AS (
-    UPDATE clusters_gpuquota quota SET gpus_in_use = gpus_in_use - back.gpus
+    UPDATE jobs_gpuquota quota SET gpus_in_use = gpus_in_use - back.gpus
     FROM (SELECT tenant_id, gpu_type_id, count(*) AS gpus
           FROM freed GROUP BY tenant_id, gpu_type_id) back
     WHERE quota.tenant_id = back.tenant_id AND quota.gpu_type_id = back.gpu_type_id

@@ -6,6 +6,7 @@ from django.db.models.functions import Coalesce
 from jobs.models import (
     Allocation,
     Attempt,
+    GpuQuota,
     Job,
     JobArray,
     JobDependency,
@@ -14,7 +15,6 @@ from jobs.models import (
     ProfileFit,
     ProfilePoint,
     ProfilingRun,
-    Round,
 )
 from tenancy.callers import Caller
 from tenancy.roles import TENANT_ROLES
@@ -87,7 +87,5 @@ def allocations(attempt: Attempt) -> QuerySet[Allocation]:
     return rows.select_related("node", "gpu").order_by("node_id", "gpu__index")
 
 
-def rounds() -> QuerySet[Round]:
-    """Without the stored snapshot and plan, which are megabytes."""
-    names = {"cluster_name": F("cluster__name")}
-    return Round.objects.annotate(**names).defer("snapshot", "plan")
+def gpu_quotas(caller: Caller) -> QuerySet[GpuQuota]:
+    return visible(GpuQuota.objects.select_related("gpu_type"), caller)

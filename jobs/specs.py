@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from clusters.models.cluster import SLUG
+from rest.names import SLUG
 
 BULK_MAX = 10_000
 ARRAY_MAX = 10_000

@@ -9,9 +9,7 @@ from policies.andreas.parameters import AndreasParameters, FirstPrincipleParamet
 from policies.andreas.policy import Andreas, FirstPrinciple
 from policies.classic import orderings
 from policies.classic.policy import Classic, Rules
-from policies.fairwatt.parameters import FairwattParameters
-from policies.fairwatt.policy import Fairwatt
-from policies.parameters import (
+from policies.contract.parameters import (
     AfsParameters,
     BackfillParameters,
     ConservativeParameters,
@@ -28,7 +26,9 @@ from policies.parameters import (
     SynergyParameters,
     convert,
 )
-from policies.policy import Policy
+from policies.contract.policy import Policy
+from policies.fairwatt.parameters import FairwattParameters
+from policies.fairwatt.policy import Fairwatt
 from policies.powerflow.afs import future_share
 from policies.powerflow.greedy import marginal
 from policies.powerflow.policy import Elastic

@@ -27,13 +27,13 @@ class Gauge:
 
 
 _LAST = (
-    "FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT objective FROM jobs_round"
+    "FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT objective FROM scheduling_round"
     "   WHERE cluster_id = cluster.id ORDER BY id DESC LIMIT 1) round"
     " WHERE round.objective IS NOT NULL"
 )
 # A policy that was replaced leaves no figures behind.
 _BOUNDED = (
-    "FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT * FROM jobs_round"
+    "FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT * FROM scheduling_round"
     "   WHERE cluster_id = cluster.id AND bound IS NOT NULL ORDER BY id DESC LIMIT 1) round"
     " WHERE round.policy = cluster.policy"
 )
@@ -71,7 +71,7 @@ GAUGES = (
         "What the GPUs' counters have counted since they were first read.",
         ("cluster",),
         "SELECT cluster.name, sum(counter.last_mj - counter.first_mj) / 1000.0"
-        " FROM clusters_gpucounter counter JOIN clusters_gpu gpu ON gpu.id = counter.gpu_id"
+        " FROM energy_gpucounter counter JOIN clusters_gpu gpu ON gpu.id = counter.gpu_id"
         " JOIN clusters_node node ON node.id = gpu.node_id"
         " JOIN clusters_cluster cluster ON cluster.id = node.cluster_id GROUP BY 1",
     ),
@@ -88,20 +88,20 @@ GAUGES = (
         "fairwatt_sample_inbox",
         "Samples that came in and were not read yet, at most.",
         (),
-        "SELECT coalesce(max(id) - min(id) + 1, 0) FROM clusters_sampleinbox",
+        "SELECT coalesce(max(id) - min(id) + 1, 0) FROM energy_sampleinbox",
     ),
     Gauge(
         "fairwatt_meters_due",
         "Meters that the ledger should have looked at by now.",
         (),
-        "SELECT count(*) FROM jobs_meter WHERE due_at < now()",
+        "SELECT count(*) FROM energy_meter WHERE due_at < now()",
     ),
     Gauge(
         "fairwatt_power_watts",
         "Mean of the last measured minute, its budget, and what rounds plan below it.",
         ("cluster", "partition", "which"),
         "SELECT cluster.name, coalesce(partition.name, ''), which.name, which.watts"
-        " FROM clusters_powerstate state JOIN clusters_cluster cluster"
+        " FROM energy_powerstate state JOIN clusters_cluster cluster"
         "   ON cluster.id = state.cluster_id"
         " LEFT JOIN clusters_partition partition ON partition.id = state.partition_id"
         " CROSS JOIN LATERAL (VALUES ('measured', measured_w), ('budget', budget_w),"
@@ -114,7 +114,7 @@ GAUGES = (
         "SELECT cluster.name, which.name, count(breach.id) FILTER (WHERE which.name = 'all'"
         "   OR breach.ended_at IS NULL) FROM clusters_cluster cluster"
         " CROSS JOIN (VALUES ('all'), ('open')) AS which (name)"
-        " LEFT JOIN clusters_powerbreach breach ON breach.cluster_id = cluster.id GROUP BY 1, 2",
+        " LEFT JOIN energy_powerbreach breach ON breach.cluster_id = cluster.id GROUP BY 1, 2",
     ),
     Gauge(
         "fairwatt_gpus_remarked",
@@ -136,7 +136,7 @@ GAUGES = (
         "How long each step of the cluster's last round took.",
         ("cluster", "step"),
         "SELECT cluster.name, step.name, step.ms / 1000 FROM clusters_cluster cluster"
-        " CROSS JOIN LATERAL (SELECT * FROM jobs_round WHERE cluster_id = cluster.id"
+        " CROSS JOIN LATERAL (SELECT * FROM scheduling_round WHERE cluster_id = cluster.id"
         "   ORDER BY id DESC LIMIT 1) round"
         " CROSS JOIN LATERAL (VALUES ('load', load_ms), ('plan', plan_ms), ('check', check_ms),"
         "   ('apply', apply_ms)) AS step (name, ms)",
@@ -146,7 +146,7 @@ GAUGES = (
         "Time since the cluster's last round began.",
         ("cluster",),
         "SELECT cluster.name, extract(epoch FROM now() - round.started_at)"
-        " FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT started_at FROM jobs_round"
+        " FROM clusters_cluster cluster CROSS JOIN LATERAL (SELECT started_at FROM scheduling_round"
         "   WHERE cluster_id = cluster.id ORDER BY id DESC LIMIT 1) round",
     ),
     Gauge(

@@ -14,10 +14,13 @@ handler500 = "rest.problems.handler500"
 
 api: list[URLPattern | URLResolver] = [
     # First, because nodes ask hundreds of times a second.
-    path("", include("jobs.api.agent")),
+    path("", include("engines.agents.api")),
     path("", include("tenancy.api.urls")),
+    path("", include("tariffs.api.urls")),
     path("", include("clusters.api.urls")),
     path("", include("jobs.api.urls")),
+    path("", include("energy.api.urls")),
+    path("", include("scheduling.api.urls")),
     path("", include("whatif.api.urls")),
     path("schema/", SchemaView.as_view(), name="schema"),
 ]

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from policies.parameters import ParameterError
+from lab.calibration.program import calibrate
+from lab.experiments.catalogue import EXPERIMENTS
+from policies.contract.parameters import ParameterError
 from policies.registry import policy_names
-from simulator.calibration.program import calibrate
-from simulator.experiments.catalogue import EXPERIMENTS
 from simulator.generate.fit import fit
 from simulator.generate.model import FITTED
 from simulator.metrics.summary import Summary

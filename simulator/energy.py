@@ -5,18 +5,11 @@ from decimal import Decimal
 
 import numpy as np
 
-from policies.columns import F64
-from policies.models.curve import Curve
-from policies.models.demand import (
-    WINDOW_S,
-    Metered,
-    months_of,
-    no_peaks_w,
-    periods_of,
-    raised_w,
-)
-from policies.models.tariff import HourlyTariff, Tariff, demand_charge
-from policies.snapshot import NodeState
+from policies.contract.columns import F64
+from policies.contract.snapshot import NodeState
+from policies.pricing.curve import Curve
+from policies.pricing.peak import WINDOW_S, Metered, months_of, no_peaks_w, periods_of, raised_w
+from policies.pricing.tariff import HourlyTariff, Tariff, demand_charge
 from simulator.engine import Outcome
 from simulator.log import Stretches
 

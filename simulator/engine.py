@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from policies.columns import F64
-from policies.invariants import check_plan
-from policies.policy import Policy
+from policies.contract.columns import F64
+from policies.contract.invariants import check_plan
+from policies.contract.policy import Policy
 from simulator.holdings import BrokenPlanError
 from simulator.log import Log
 from simulator.prices import PriceView

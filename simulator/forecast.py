@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from policies.columns import F64, I64, Table, column
-from policies.models.curve import Curve
-from policies.models.tariff import Tariff
-from policies.policy import Policy
-from policies.snapshot import JobState, Snapshot
+from policies.contract.columns import F64, I64, Table, column
+from policies.contract.policy import Policy
+from policies.contract.snapshot import JobState, Snapshot
+from policies.pricing.curve import Curve
+from policies.pricing.tariff import Tariff
 from simulator.engine import Engine, Pace
 from simulator.live import Guess, Live, engine_from
 from simulator.log import End

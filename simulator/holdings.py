@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policies.columns import F64, I32, I64, U8, U64
-from policies.ledger import RowPiece
-from policies.snapshot import NodeState, NodeTable, Placements, TenantTable
+from policies.bench.ledger import RowPiece
+from policies.contract.columns import F64, I32, I64, U8, U64
+from policies.contract.snapshot import NodeState, NodeTable, Placements, TenantTable
 from simulator.job_columns import JobColumns, fixed
 from simulator.machines import Machines
 from simulator.pieces import Pieces

@@ -5,8 +5,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from policies.columns import F64, I32, I64, U8, U64, Bool
-from policies.snapshot import JobTable
+from policies.contract.columns import F64, I32, I64, U8, U64, Bool
+from policies.contract.snapshot import JobTable
 from simulator.costs import Costs
 from simulator.workload import Workload
 

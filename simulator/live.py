@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I64, Bool
-from policies.models.curve import Curve
-from policies.models.tariff import Tariff
-from policies.plan import Piece, Start
-from policies.policy import Policy
-from policies.snapshot import (
+from policies.contract.columns import F64, I64, Bool
+from policies.contract.plan import Piece, Start
+from policies.contract.policy import Policy
+from policies.contract.snapshot import (
     UNLIMITED,
     Blocked,
     JobState,
@@ -21,6 +19,8 @@ from policies.snapshot import (
     Snapshot,
     TenantTable,
 )
+from policies.pricing.curve import Curve
+from policies.pricing.tariff import Tariff
 from simulator.costs import Costs
 from simulator.engine import Engine, Pace
 from simulator.machines import Machines

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from policies.columns import F64, I32, I64, U8, Table, column
+from policies.contract.columns import F64, I32, I64, U8, Table, column
 from simulator.holdings import RowPieces
 
 

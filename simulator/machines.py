@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from policies.columns import F64, I32
-from policies.snapshot import GpuTypeTable, NodeTable, PartitionTable
+from policies.contract.columns import F64, I32
+from policies.contract.snapshot import GpuTypeTable, NodeTable, PartitionTable
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

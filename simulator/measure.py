@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.models.tariff import Tariff
+from policies.pricing.tariff import Tariff
 from simulator.energy import Draw, demand_cost, draw, energy
 from simulator.engine import Outcome
 from simulator.log import Stretches

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from policies.columns import F64
-from policies.models.demand import WINDOW_S, Metered, months_of, next_watt, no_peaks_w, raised_w
+from policies.contract.columns import F64
+from policies.pricing.peak import WINDOW_S, Metered, months_of, next_watt, no_peaks_w, raised_w
 
 
 class Meter:

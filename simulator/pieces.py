@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from policies.columns import I32, U64, Bool
-from policies.ledger import RowPiece
-from policies.snapshot import Placements
+from policies.bench.ledger import RowPiece
+from policies.contract.columns import I32, U64, Bool
+from policies.contract.snapshot import Placements
 from simulator.job_columns import fixed
 
 # Rows of the block; whole numbers without sign, since a mask may need all 64 bits.

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from policies.models.curve import Curve
-from policies.snapshot import Prices
+from policies.contract.snapshot import Prices
+from policies.pricing.curve import Curve
 from simulator.setting import Setting
 
 HORIZON_S = 2 * 86_400

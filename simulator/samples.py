@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policies.columns import F64, I64
-from policies.snapshot import JobState, NodeState
+from policies.contract.columns import F64, I64
+from policies.contract.snapshot import JobState, NodeState
 from simulator.setting import Setting
 from simulator.world import World
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policies.columns import F64
-from policies.models.curve import Curve
-from policies.models.tariff import Tariff
-from policies.snapshot import ProfileTable, TenantTable
-from simulator.allowance import Allowance
+from policies.contract.columns import F64
+from policies.contract.snapshot import ProfileTable, TenantTable
+from policies.pricing.curve import Curve
+from policies.pricing.tariff import Tariff
+from simulator.budgets import Allowance
 from simulator.costs import Costs
 from simulator.machines import Machines
 from simulator.workload import Workload

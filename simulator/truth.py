@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policies.columns import F64
-from policies.ledger import RowPiece
-from policies.snapshot import ProfileTable
+from policies.bench.ledger import RowPiece
+from policies.contract.columns import F64
+from policies.contract.snapshot import ProfileTable
 from simulator.costs import Costs
 from simulator.machines import Machines
 from simulator.workload import Workload

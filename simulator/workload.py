@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from policies.columns import F64, I32, I64, U8, U64, Bool, Table, column
-from policies.snapshot import ANY_GPU_TYPE, Span
+from policies.contract.columns import F64, I32, I64, U8, U64, Bool, Table, column
+from policies.contract.snapshot import ANY_GPU_TYPE, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)

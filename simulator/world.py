@@ -7,11 +7,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from policies.columns import F64, I64
-from policies.models.demand import metered
-from policies.plan import Piece, Plan, Start
-from policies.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
-from simulator.allowance import Allowance, Purse
+from policies.contract.columns import F64, I64
+from policies.contract.plan import Piece, Plan, Start
+from policies.contract.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
+from policies.pricing.peak import metered
+from simulator.budgets import Allowance, Purse
 from simulator.costs import Costs
 from simulator.holdings import BrokenPlanError, Holdings, RowPieces
 from simulator.job_columns import JobColumns

@@ -10,16 +10,16 @@ import numpy as np
 from django.db import connection, transaction
 from django.utils import timezone
 
-from clusters.demand import charged
-from clusters.energy import pure_tariff
 from clusters.models import Cluster
-from jobs.scheduling.load import load_snapshot
-from policies.models.curve import Curve
+from energy.budgets.peak import charged
+from policies.contract.snapshot import Blocked, JobState, Snapshot
+from policies.pricing.curve import Curve
 from policies.registry import build
-from policies.snapshot import Blocked, JobState, Snapshot
+from scheduling.snapshot.load import load_snapshot
 from simulator import forecast as pure
 from simulator.engine import Pace
 from simulator.forecast import foresee
+from tariffs.curves import pure_tariff
 from tenancy.models import Tenant
 from whatif.history import guess_of
 from whatif.models import LIVE, Forecast, ForecastJob, State

@@ -7,7 +7,7 @@ import msgspec
 
 from clusters.policy_choice import refused
 from policies import registry
-from policies.parameters import ParameterError
+from policies.contract.parameters import ParameterError
 from rest.pointers import pointer
 from rest.problems import Contradiction, Fault, Problem
 from simulator.scenario.schema import Scenario

@@ -18,8 +18,8 @@ from simulator.measure import measure
 from simulator.report.files import plain
 from simulator.report.series import series_of
 from whatif.claims import Superseded, claim, write
-from whatif.finish import settle
 from whatif.models import SimulationRun, State
+from whatif.results import settle
 from whatif.worlds import Ready, ready, tenant_names
 
 SOFT_LIMIT_S = 600

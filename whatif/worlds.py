@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from clusters.energy import pure_tariff
-from clusters.models import Cluster, Tariff
-from jobs.scheduling.load import load_snapshot
-from policies.models import tariff as pure
-from policies.models.curve import Curve
+from clusters.models import Cluster
+from policies.contract.snapshot import NodeState, NodeTable, PartitionTable, Snapshot
+from policies.pricing import tariff as pure
+from policies.pricing.curve import Curve
 from policies.registry import build as build_policy
-from policies.snapshot import NodeState, NodeTable, PartitionTable, Snapshot
+from scheduling.snapshot.load import load_snapshot
 from simulator.engine import Engine, Pace
 from simulator.live import engine_from, machines_of
 from simulator.machines import Machines
 from simulator.scenario.build import build
 from simulator.scenario.prices import AFTER_S
 from simulator.setting import Setting
+from tariffs.curves import pure_tariff
+from tariffs.models import Tariff
 from tenancy.models import Tenant
 from whatif.history import guess_of
 from whatif.models import Simulation, SimulationRun

@@ -12,8 +12,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 from clusters.admin.forms import refusals_shown_on
 from clusters.models import Cluster
 from clusters.policy_choice import check_policies
-from clusters.services import Mode
 from policies import registry
+from tariffs.services import Mode
 
 
 class SwitchPolicyForm(BaseDialogForm):  # type: ignore[misc]

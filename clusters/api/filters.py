@@ -1,12 +1,11 @@
 """Query parameters of the lists; things with a name are asked for by it."""
 
-from clusters.models import Node, Tariff
+from clusters.models import Node
 from policies import registry
 from rest.filters import (
     BooleanFilter,
     ChoiceFilter,
     FilterSet,
-    InstantFilter,
     IntegerFilter,
     TextFilter,
 )
@@ -57,26 +56,7 @@ class GpuFilters(FilterSet):
     healthy = BooleanFilter()
 
 
-class TariffFilters(FilterSet):
-    name = TextFilter()
-    kind = ChoiceFilter(Tariff.Kind)
-
-
-class CarbonSeriesFilters(FilterSet):
-    name = TextFilter()
-
-
-class HourFilters(FilterSet):
-    since = InstantFilter("starts_at", lookup_expr="gte")
-    until = InstantFilter("starts_at", lookup_expr="lt")
-
-
 class JoinTokenFilters(FilterSet):
     cluster = TextFilter("cluster__name")
     used = BooleanFilter("used_at", lookup_expr="isnull", exclude=True)
     revoked = BooleanFilter("revoked_at", lookup_expr="isnull", exclude=True)
-
-
-class GpuQuotaFilters(FilterSet):
-    tenant_id = IntegerFilter()
-    gpu_type = TextFilter("gpu_type__name")

@@ -274,27 +274,6 @@ class JoinTokenCreate(StrictSerializer):
     lifetime_s = fields.Integer(min_value=60, max_value=30 * 86_400, required=False, default=86_400)
 
 
-class GpuQuotaOut(StrictSerializer):
-    """`gpus_in_use` moves without a new version."""
-
-    id = fields.Integer()
-    tenant_id = fields.Integer()
-    gpu_type = fields.Text(source="gpu_type.name")
-    gpus = fields.Integer()
-    gpus_in_use = fields.Integer()
-    version = fields.Integer()
-
-
-class GpuQuotaCreate(StrictSerializer):
-    tenant_id = fields.Integer(min_value=1)
-    gpu_type = GpuTypeName()
-    gpus = fields.Integer(min_value=0, max_value=1_000_000)
-
-
-class GpuQuotaPatch(StrictSerializer):
-    gpus = fields.Integer(min_value=0, max_value=1_000_000)
-
-
 class PolicyOut(StrictSerializer):
     """`promises` and `parameters` are those of the policy with its default parameters."""
 

@@ -1,37 +1,24 @@
-"""What Django's models cannot say: composite keys, whole hours, and row-level security."""
+"""What Django's models cannot say: composite keys, and one currency per cluster."""
 
 from django.db import migrations
 
-from tenancy.rls import tenant_rls
+from rest.promises import composite_key
 
-
-def composite_key(table: str, column: str, target: str, shared: str) -> migrations.RunSQL:
-    """`table` may name a `target` row only together with that row's own `shared` column."""
-    name = f"{table}_{column}_of_{shared}"
-    return migrations.RunSQL(
-        f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY ({column}_id, {shared}_id) "
-        f"REFERENCES {target} (id, {shared}_id)",
-        f"ALTER TABLE {table} DROP CONSTRAINT {name}",
-    )
-
-
-def whole_hours(table: str) -> migrations.RunSQL:
-    name = f"{table}_on_the_hour"
-    return migrations.RunSQL(
-        f"ALTER TABLE {table} ADD CONSTRAINT {name} "
-        "CHECK (extract(epoch FROM starts_at) % 3600 = 0)",
-        f"ALTER TABLE {table} DROP CONSTRAINT {name}",
-    )
+SAME_CURRENCY = """
+ALTER TABLE clusters_cluster ADD CONSTRAINT clusters_cluster_tariff_of_currency
+FOREIGN KEY (tariff_id, currency) REFERENCES tariffs_tariff (id, currency)
+"""
 
 
 class Migration(migrations.Migration):
-    dependencies = [("clusters", "0001_initial"), ("tenancy", "0002_walls")]
+    dependencies = [("clusters", "0001_tables"), ("tariffs", "0002_promises")]
 
     operations = [
         composite_key("clusters_node", "partition", "clusters_partition", "cluster"),
         composite_key("clusters_node", "rack", "clusters_rack", "cluster"),
         composite_key("clusters_rack", "switch", "clusters_switch", "cluster"),
-        whole_hours("clusters_tariffhour"),
-        whole_hours("clusters_carbonhour"),
-        *tenant_rls("clusters_gpuquota"),
+        migrations.RunSQL(
+            SAME_CURRENCY,
+            "ALTER TABLE clusters_cluster DROP CONSTRAINT clusters_cluster_tariff_of_currency",
+        ),
     ]

@@ -6,9 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-SLUG = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
-# Nodes are named like hosts.
-HOST = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+from rest.names import SLUG
 
 
 class Cluster(models.Model):
@@ -29,8 +27,8 @@ class Cluster(models.Model):
     energy_budget_wh = models.BigIntegerField(null=True)
     energy_period = models.TextField(choices=EnergyPeriod, null=True)
     currency = models.TextField(default="EUR")
-    tariff = models.ForeignKey("clusters.Tariff", models.PROTECT, null=True)
-    carbon_series = models.ForeignKey("clusters.CarbonSeries", models.PROTECT, null=True)
+    tariff = models.ForeignKey("tariffs.Tariff", models.PROTECT, null=True)
+    carbon_series = models.ForeignKey("tariffs.CarbonSeries", models.PROTECT, null=True)
     # Set while most nodes are silent at once: then none of them is marked lost.
     brake_since_at = models.DateTimeField(null=True)
     version = models.BigIntegerField(default=1)

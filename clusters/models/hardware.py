@@ -5,7 +5,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from clusters.models.cluster import HOST, Cluster, Partition, Rack
+from clusters.models.cluster import Cluster, Partition, Rack
+from rest.names import HOST
 
 
 class GpuType(models.Model):
@@ -51,6 +52,8 @@ class Node(models.Model):
     name = models.TextField()
     state = models.TextField(choices=State, default=State.JOINING)
     state_reason = models.TextField(default="")
+    # How many of its GPUs attempts hold; attempts begin and end in the room above, with this.
+    gpus_in_use = models.IntegerField(default=0)
     cpus = models.IntegerField()
     cpus_used = models.IntegerField(default=0)
     memory_mib = models.BigIntegerField()
@@ -98,6 +101,7 @@ class Node(models.Model):
                 ),
                 name="node_state",
             ),
+            models.CheckConstraint(condition=Q(gpus_in_use__gte=0), name="node_gpus_in_use"),
             models.CheckConstraint(
                 condition=Q(cpus__gt=0, cpus_used__gte=0, cpus_used__lte=F("cpus")),
                 name="node_cpus_within",

@@ -1,10 +1,5 @@
 """Writes of the machines: one function per action, each with its audit row in the transaction."""
 
-from clusters.services.carbon import (
-    carbon_series_create,
-    carbon_series_delete,
-    carbon_series_update,
-)
 from clusters.services.clusters import (
     cluster_create,
     cluster_delete,
@@ -13,11 +8,8 @@ from clusters.services.clusters import (
 )
 from clusters.services.draining import node_drain, node_resume, nodes_finish_draining
 from clusters.services.gpu_types import gpu_type_create, gpu_type_delete, gpu_type_update
-from clusters.services.hours import Imported, Mode, carbon_import, tariff_import
 from clusters.services.join_tokens import NewJoinToken, join_token_create, join_token_revoke
 from clusters.services.nodes import gpu_update, node_create, node_delete, node_update
-from clusters.services.quotas import gpu_quota_create, gpu_quota_delete, gpu_quota_update
-from clusters.services.tariffs import tariff_create, tariff_delete, tariff_update
 from clusters.services.topology import (
     partition_create,
     partition_delete,
@@ -31,20 +23,11 @@ from clusters.services.topology import (
 )
 
 __all__ = [
-    "Imported",
-    "Mode",
     "NewJoinToken",
-    "carbon_import",
-    "carbon_series_create",
-    "carbon_series_delete",
-    "carbon_series_update",
     "cluster_create",
     "cluster_delete",
     "cluster_set_policy",
     "cluster_update",
-    "gpu_quota_create",
-    "gpu_quota_delete",
-    "gpu_quota_update",
     "gpu_type_create",
     "gpu_type_delete",
     "gpu_type_update",
@@ -66,8 +49,4 @@ __all__ = [
     "switch_create",
     "switch_delete",
     "switch_update",
-    "tariff_create",
-    "tariff_delete",
-    "tariff_import",
-    "tariff_update",
 ]

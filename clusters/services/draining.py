@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 
 from clusters.models import Node
 from clusters.node_states import State, advance
-from clusters.work import holding_no_work
 from rest.problems import Conflict
 from tenancy import audit
 from tenancy.callers import Caller
@@ -41,7 +40,7 @@ def nodes_finish_draining(nodes: QuerySet[Node] | None = None, *, now: datetime)
 
     A sweep calls it for all nodes, so that no other message needs to arrive.
     """
-    idle = holding_no_work(Node.objects.all() if nodes is None else nodes)
+    idle = (Node.objects.all() if nodes is None else nodes).filter(gpus_in_use=0)
     return advance(idle, sources=[State.DRAINING], to=State.DRAINED, now=now)
 
 

@@ -17,7 +17,6 @@ from clusters.services.references import (
     rack_named,
     resolved,
 )
-from clusters.work import holding_work
 from rest.etag import delete_versioned, update_versioned
 from rest.problems import Conflict, Contradiction
 from tenancy import audit
@@ -71,7 +70,7 @@ def node_delete(*, caller: Caller, node: Node) -> None:
     audit.record(caller, "node.delete", node, {"cluster": node.cluster.name, "name": node.name})
     # A round locks a node before it places anything there, so the answer holds until the commit.
     update_versioned(node, {})
-    if holding_work(Node.objects.filter(pk=node.pk)).exists():
+    if Node.objects.filter(pk=node.pk, gpus_in_use__gt=0).exists():
         detail = "Attempts hold GPUs of this node; drain it and wait, or cancel their jobs."
         raise Conflict(detail, code="node_holds_work")
     delete_versioned(node)

@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
-from clusters.models import CarbonSeries, Cluster, GpuType, Partition, Rack, Switch, Tariff
+from clusters.models import Cluster, GpuType, Partition, Rack, Switch
 from rest.problems import Conflict
+from tariffs.models import CarbonSeries, Tariff
 
 Row = TypeVar("Row", bound=Model)
 Finders = Mapping[str, Callable[[str], Model]]

@@ -1,5 +1,5 @@
-"""The work for operators: jobs to act on, profiles to edit, and history to read."""
+"""The work for operators: jobs to act on, profiles and quotas to edit, and history to read."""
 
-from jobs.admin import attempts, energy, jobs, profiles, rounds
+from jobs.admin import attempts, jobs, logs, profiles, quotas
 
-__all__ = ["attempts", "energy", "jobs", "profiles", "rounds"]
+__all__ = ["attempts", "jobs", "logs", "profiles", "quotas"]

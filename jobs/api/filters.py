@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from clusters.models import Cluster
-from jobs.models import Attempt, Job, Profile, ProfilePoint, ProfilingRun, Round
+from jobs.models import Attempt, Job, Profile, ProfilePoint, ProfilingRun
 from rest.filters import (
     BooleanFilter,
     ChoiceFilter,
@@ -80,7 +80,27 @@ class AttemptFilters(FilterSet):
     state = ChoiceFilter(Attempt.State)
 
 
-class RoundFilters(FilterSet):
-    cluster = NamedFilter(Cluster, "cluster")
-    status = ChoiceFilter(Round.Status)
-    policy = TextFilter()
+class GpuQuotaFilters(FilterSet):
+    tenant_id = IntegerFilter()
+    gpu_type = TextFilter("gpu_type__name")
+
+
+class BoundedFilter(IntegerFilter):
+    """A whole number from 1 to `most`."""
+
+    def __init__(self, most: int, default: int, **kwargs: Any) -> None:
+        self.most, self.default = most, default
+        self.schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+        super().__init__(**kwargs)
+
+    def read(self, text: str) -> int:
+        number = super().read(text)
+        if not 1 <= number <= self.most:
+            raise ValueError(f"Must be 1 to {self.most}.")
+        return number
+
+
+LIMIT = BoundedFilter(1000, 100)
+
+
+ROUNDS = BoundedFilter(1000, 100)

@@ -1,6 +1,5 @@
-"""Jobs over HTTP: submit, look, change, cancel, hold, release, explain."""
+"""Jobs over HTTP: submit, look, change, cancel, hold, release."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,12 +10,10 @@ from rest_framework.request import Request
 
 from jobs import selectors, services
 from jobs.api import examples, filters, serializers, structs
-from jobs.explain import explain
 from jobs.models import Job
 from jobs.services import ItemResult
 from rest.problems import Problem
-from rest.serializers import represented
-from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, UpdateMixin, respond
+from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, UpdateMixin
 
 
 class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
@@ -32,13 +29,11 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         "cancel": "jobs.cancel",
         "hold": "jobs.hold",
         "release": "jobs.hold",
-        "explain": "decisions.read",
     }
     output = serializers.JobOut
     outputs = {
         "retrieve": serializers.JobDetailOut,
         "bulk": serializers.BulkOut,
-        "explain": serializers.ExplanationOut,
     }
     inputs = {
         "create": structs.JobSubmit,
@@ -95,13 +90,6 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
     def _acted(self, service: Any, **values: Any) -> HttpResponse:
         job_id = int(self.kwargs["id"])
         return self.write(lambda: self.answer(service(caller=self.caller, job_id=job_id, **values)))
-
-    @action(detail=True, methods=["get"])
-    def explain(self, request: Request, **kwargs: Any) -> HttpResponse:
-        """Why the job is where it is, and what would start it sooner."""
-        job = self.row()
-        explained = {"job_id": job.pk, **asdict(explain(job))}
-        return respond(Answer(represented(serializers.ExplanationOut, explained)))
 
 
 def _bulk_body(results: list[ItemResult]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from jobs import selectors
-from jobs.api import energy_examples as examples
+from jobs.api import examples
 from jobs.api.event_stream import SLOTS, Slots
-from jobs.api.rounds import BoundedFilter
+from jobs.api.filters import BoundedFilter
 from jobs.logs import logs, page
 from jobs.models import Job, Log
 from rest import fields

@@ -92,40 +92,6 @@ class BulkOut(StrictSerializer):
     items = ItemResultOut(many=True, read_only=True)
 
 
-class RemedyOut(StrictSerializer):
-    action = fields.Text(read_only=True)
-    text = fields.Text(read_only=True)
-    to = fields.Integer(read_only=True, required=False)
-    by = fields.Number(read_only=True, required=False)
-    name = fields.Text(read_only=True, required=False)
-    id = fields.Integer(read_only=True, required=False)
-
-
-class StartForecastOut(StrictSerializer):
-    """When the job starts if the queue runs on as it is; four of five start between the bounds."""
-
-    start_at = fields.Instant(read_only=True)
-    low_at = fields.Instant(read_only=True, allow_null=True)
-    high_at = fields.Instant(read_only=True, allow_null=True)
-    made_at = fields.Instant(read_only=True)
-
-
-class ExplanationOut(StrictSerializer):
-    job_id = fields.Integer(read_only=True)
-    state = fields.Choice(Job.State.choices, read_only=True)
-    reason = fields.Text(read_only=True)
-    text = fields.Text(read_only=True)
-    position = fields.Integer(read_only=True, allow_null=True)
-    expected_start_at = fields.Instant(read_only=True, allow_null=True)
-    round_id = fields.Integer(read_only=True, allow_null=True)
-    round_at = fields.Instant(read_only=True, allow_null=True)
-    evidence = fields.JsonObject(read_only=True)
-    profile_basis = fields.Choice(Profile.Basis.choices, read_only=True)
-    profile_text = fields.Text(read_only=True)
-    remedies = RemedyOut(many=True, read_only=True)
-    forecast = StartForecastOut(read_only=True, allow_null=True)
-
-
 class EventOut(StrictSerializer):
     id = fields.Integer(read_only=True)
     job_id = fields.Integer(read_only=True)

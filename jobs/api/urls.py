@@ -4,8 +4,6 @@ from django.urls import re_path
 
 from jobs.api.arrays import ArrayViewSet
 from jobs.api.attempts import AttemptViewSet
-from jobs.api.costs import CostsView
-from jobs.api.energy import JobEnergyView, NodeEnergyView, RepriceView, StatementView
 from jobs.api.events import JobEventViewSet
 from jobs.api.jobs import JobViewSet
 from jobs.api.logs import JobLogsView
@@ -15,7 +13,7 @@ from jobs.api.profiles import (
     ProfileViewSet,
     ProfilingRunViewSet,
 )
-from jobs.api.rounds import RoundViewSet, ShadowView
+from jobs.api.quotas import GpuQuotaViewSet
 from rest.routing import ID, Router
 
 router = Router()
@@ -23,7 +21,7 @@ router.register("jobs", JobViewSet, basename="jobs")
 router.register("arrays", ArrayViewSet, basename="arrays")
 router.register("profiles", ProfileViewSet, basename="profiles")
 router.register("attempts", AttemptViewSet, basename="attempts")
-router.register("rounds", RoundViewSet, basename="rounds")
+router.register("gpu-quotas", GpuQuotaViewSet, basename="gpu-quotas")
 
 urlpatterns = [
     *router.urls,
@@ -42,10 +40,4 @@ urlpatterns = [
         name="job-events",
     ),
     re_path(rf"^jobs/(?P<job_id>{ID})/logs/?$", JobLogsView.as_view(), name="job-logs"),
-    re_path(rf"^jobs/(?P<job_id>{ID})/energy/?$", JobEnergyView.as_view(), name="job-energy"),
-    re_path(rf"^tenants/(?P<tenant_id>{ID})/statement/?$", StatementView.as_view()),
-    re_path(rf"^nodes/(?P<node_id>{ID})/energy/?$", NodeEnergyView.as_view()),
-    re_path(rf"^clusters/(?P<cluster_id>{ID})/reprice/?$", RepriceView.as_view()),
-    re_path(rf"^clusters/(?P<cluster_id>{ID})/costs/?$", CostsView.as_view(), name="costs"),
-    re_path(rf"^clusters/(?P<cluster_id>{ID})/shadow/?$", ShadowView.as_view(), name="shadow"),
 ]

@@ -2,19 +2,8 @@
 
 from django.db import migrations
 
+from rest.promises import composite_key
 from tenancy.rls import tenant_rls
-
-
-def composite_key(
-    table: str, column: str, target: str, shared: str = "tenant", on_delete: str = "NO ACTION"
-) -> migrations.RunSQL:
-    """`table` may name a `target` row only together with that row's own `shared` column."""
-    name = f"{table}_{column}_of_{shared}"
-    return migrations.RunSQL(
-        f"ALTER TABLE {table} ADD CONSTRAINT {name} FOREIGN KEY ({column}_id, {shared}_id) "
-        f"REFERENCES {target} (id, {shared}_id) ON DELETE {on_delete}",
-        f"ALTER TABLE {table} DROP CONSTRAINT {name}",
-    )
 
 
 def sequence(name: str) -> migrations.RunSQL:
@@ -62,7 +51,11 @@ FOR EACH ROW EXECUTE FUNCTION jobs_fence_grows()
 
 
 class Migration(migrations.Migration):
-    dependencies = [("jobs", "0001_initial"), ("clusters", "0002_promises")]
+    dependencies = [
+        ("jobs", "0001_tables"),
+        ("clusters", "0002_promises"),
+        ("tenancy", "0002_walls"),
+    ]
 
     operations = [
         composite_key("jobs_job", "partition", "clusters_partition", "cluster"),
@@ -73,18 +66,30 @@ class Migration(migrations.Migration):
         composite_key("jobs_jobevent", "job", "jobs_job", on_delete="CASCADE"),
         composite_key("jobs_attempt", "job", "jobs_job"),
         composite_key("jobs_allocation", "attempt", "jobs_attempt"),
-        composite_key("jobs_decision", "job", "jobs_job", on_delete="CASCADE"),
+        composite_key("jobs_part", "attempt", "jobs_attempt", on_delete="CASCADE"),
+        composite_key("jobs_log", "attempt", "jobs_attempt"),
+        composite_key("jobs_profilepoint", "profile", "jobs_profile", on_delete="CASCADE"),
+        composite_key("jobs_profilepoint", "attempt", "jobs_attempt", on_delete="CASCADE"),
+        composite_key("jobs_profilefit", "profile", "jobs_profile", on_delete="CASCADE"),
+        composite_key("jobs_profilingrun", "profile", "jobs_profile", on_delete="CASCADE"),
+        composite_key("jobs_profilingrun", "job", "jobs_job"),
         sequence("jobs_fence"),
         migrations.RunSQL(LEGAL_MOVES, "DROP FUNCTION jobs_legal_move"),
         migrations.RunSQL(ON_MOVE, "DROP TRIGGER jobs_job_legal_move ON jobs_job"),
         migrations.RunSQL(FENCE_GROWS, "DROP FUNCTION jobs_fence_grows"),
         migrations.RunSQL(ON_ATTEMPT, "DROP TRIGGER jobs_attempt_fence_grows ON jobs_attempt"),
         *tenant_rls("jobs_profile"),
+        *tenant_rls("jobs_profilepoint"),
+        *tenant_rls("jobs_profilefit"),
+        *tenant_rls("jobs_profilingrun"),
         *tenant_rls("jobs_jobarray"),
         *tenant_rls("jobs_job"),
         *tenant_rls("jobs_jobdependency"),
         *tenant_rls("jobs_jobevent"),
         *tenant_rls("jobs_attempt"),
         *tenant_rls("jobs_allocation"),
-        *tenant_rls("jobs_decision"),
+        *tenant_rls("jobs_part"),
+        *tenant_rls("jobs_log"),
+        *tenant_rls("jobs_logchunk"),
+        *tenant_rls("jobs_gpuquota"),
     ]

@@ -21,7 +21,8 @@ class Attempt(models.Model):
     tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
     job = models.ForeignKey("jobs.Job", models.PROTECT, db_constraint=False, db_index=False)
     cluster = models.ForeignKey("clusters.Cluster", models.PROTECT, db_index=False)
-    round = models.ForeignKey("jobs.Round", models.SET_NULL, null=True)
+    # The round that placed it, by number: rounds belong to a room above, and are forgotten.
+    round_id = models.BigIntegerField(null=True)
     number = models.IntegerField()
     # Drawn from the sequence jobs_fence, so a later attempt always outranks an earlier one.
     fence = models.BigIntegerField(unique=True)

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from policies.models.application import Application, Behaviour, GpuLimits
-from policies.models.points import Point
-from policies.models.sensitivity import Sensitivity
-from policies.models.sensitivity_fit import fit_sensitivity
+from policies.performance.application import Application, Behaviour, GpuLimits
+from policies.performance.points import Point
+from policies.performance.sensitivity import Sensitivity
+from policies.performance.sensitivity_fit import fit_sensitivity
 
 # With this much of the best speed, CPUs were not what held a point up.
 UNHINDERED = 0.98

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.profiling.assembly import Typed
-from policies.models.application import GpuLimits
-from policies.models.points import point_problems
-from policies.models.problem import Problem
+from policies.fault import Problem
+from policies.performance.application import GpuLimits
+from policies.performance.points import point_problems
 
 # Boards overshoot their limit for moments, not on the mean of a measurement.
 ABOVE_MAX = 1.5

@@ -11,9 +11,9 @@ from jobs.profiling.assembly import Typed, assembled
 from jobs.profiling.checks import troubles
 from jobs.profiling.knowledge import accepted_points, data_of, gpu_limits, typed
 from jobs.profiling.stored import document_of
-from policies.models.application import Application, GpuLimits
-from policies.models.points import FitRefused
-from policies.models.problem import Problem, pointer
+from policies.fault import Problem, pointer
+from policies.performance.application import Application, GpuLimits
+from policies.performance.points import FitRefused
 from rest.problems import Contradiction, Fault
 
 VERSIONS_KEPT = 20

@@ -9,8 +9,8 @@ from clusters.models import GpuType
 from jobs.models import Profile, ProfileFit, ProfilePoint
 from jobs.profiling.assembly import Data, Typed, by_type, unhindered
 from jobs.profiling.stored import Document, behaviour_from, sensitivity_from
-from policies.models.application import Application, GpuLimits
-from policies.models.points import Point
+from policies.performance.application import Application, GpuLimits
+from policies.performance.points import Point
 
 # A measurement counts half as much after this long: programs and drivers change.
 HALF_LIFE = timedelta(days=30)

@@ -20,11 +20,11 @@ from jobs.models import (
     ProfilePoint,
     ProfilingRun,
 )
+from jobs.nudge import nudge
 from jobs.profiling.fits import fit_refused, profile_fit
 from jobs.profiling.steering import WEIGHT, Configuration, Heard, Measured, Sweep, result
-from jobs.scheduling.nudge import nudge
 from jobs.services.cancel import job_cancel
-from policies.models.points import FitRefused
+from policies.performance.points import FitRefused
 from tenancy.callers import SYSTEM
 
 State = ProfilingRun.State

@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from policies.models.application import Application, Behaviour
-from policies.models.fit import Fit, Range
-from policies.models.gpu_power import PowerModel
-from policies.models.points import Point
-from policies.models.problem import Problem
-from policies.models.sensitivity import Sensitivity
-from policies.models.throughput import ThroughputModel
+from policies.fault import Problem
+from policies.performance.application import Application, Behaviour
+from policies.performance.fit import Fit, Range
+from policies.performance.gpu_power import PowerModel
+from policies.performance.points import Point
+from policies.performance.sensitivity import Sensitivity
+from policies.performance.throughput import ThroughputModel
 
 Document = dict[str, Any]
 AnyModel = TypeVar("AnyModel", ThroughputModel, PowerModel)

@@ -15,7 +15,7 @@ from django.db.models import F
 from jobs.attempts import attempts_end
 from jobs.lifecycle import LIVE, TERMINAL, State, advance
 from jobs.models import Attempt, Job, JobArray
-from jobs.scheduling.nudge import nudge
+from jobs.nudge import nudge
 from jobs.selectors import jobs
 from jobs.services.locks import locked_job
 from rest.problems import Conflict

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from jobs.scheduling.nudge import nudge
+from jobs.nudge import nudge
 from jobs.services.predecessors import counted, link, links_of, lock_predecessors
 from jobs.services.store import Draft, Stored, store
 from rest.problems import Problem

@@ -15,7 +15,7 @@ from jobs.profiling.knowledge import gpu_limits, typed
 from jobs.services.owners import owner_id, owner_name
 from jobs.specs import POINTS_MAX, PointsSpec, ProfileChanges, ProfileSpec, given
 from jobs.specs import ProfilePoint as PointSpec
-from policies.models.points import FitRefused
+from policies.performance.points import FitRefused
 from rest.etag import delete_versioned, update_versioned
 from rest.pointers import pointer
 from rest.problems import Conflict, Contradiction, Fault

@@ -9,7 +9,7 @@ from django.db import transaction
 from jobs import contradictions
 from jobs.lifecycle import State
 from jobs.models import Job, ProfilingRun
-from jobs.scheduling.nudge import nudge
+from jobs.nudge import nudge
 from jobs.services.locks import locked_job
 from jobs.specs import JobChanges, given
 from rest.etag import update_versioned

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobs.prepared import fetch
+from jobs.prepared_statements import fetch
 from jobs.specs import JobSpec
 from rest.json import encode
 from rest.pointers import pointer

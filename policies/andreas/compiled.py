@@ -3,7 +3,7 @@
 from types import ModuleType
 
 from policies.andreas import kernel
-from policies.compiled import compiled
+from policies.bench.compiled import compiled
 
 # Callees before callers, so that each finds the others compiled.
 _FUNCTIONS = (

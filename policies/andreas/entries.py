@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.andreas.target import Held, Place, Target
-from policies.bits import lowest_bits
+from policies.bench.bits import lowest_bits
+from policies.bench.ledger import Ledger, RowPiece
+from policies.bench.power import watts_at
 from policies.classic.victims import lost_s
-from policies.ledger import Ledger, RowPiece
-from policies.placed import pieces_of
-from policies.plan import Move, Placing, Preempt, Resize, Start
-from policies.power import watts_at
-from policies.snapshot import UNLIMITED, Snapshot
+from policies.contract.plan import Move, Placing, Preempt, Resize, Start
+from policies.contract.plan_columns import pieces_of
+from policies.contract.snapshot import UNLIMITED, Snapshot
 
 
 class Entries(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 
 from policies.andreas.entries import Entries
 from policies.andreas.formulate import Formulated
-from policies.columns import I64
-from policies.ledger import Ledger
-from policies.reach import shapes_of
+from policies.bench.ledger import Ledger
+from policies.bench.reach import shapes_of
+from policies.contract.columns import I64
 
 
 def fill_up(ledger: Ledger, formulated: Formulated, queue: I64, entries: Entries) -> None:

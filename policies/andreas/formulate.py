@@ -9,15 +9,15 @@ from policies.andreas.machines import Machines, Reaches
 from policies.andreas.parameters import CostParameters
 from policies.andreas.prices import PriceLine
 from policies.andreas.problem import Problem
-from policies.columns import F64, I32, I64, Bool
-from policies.power import (
+from policies.bench.power import (
     budget_w,
     host_watts_per_gpu,
     idle_draw_w,
     piece_watts,
     watts_per_gpu,
 )
-from policies.snapshot import UNLIMITED, JobState, Snapshot
+from policies.contract.columns import F64, I32, I64, Bool
+from policies.contract.snapshot import UNLIMITED, JobState, Snapshot
 
 
 class Rules(NamedTuple):

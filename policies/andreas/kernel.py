@@ -7,7 +7,7 @@ both readings of this file give the same numbers. Callees stand above their call
 import numpy as np
 
 from policies.andreas.problem import Elite, How, Problem, Room
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 
 # The number of a lone bit in a word of 32, by de Bruijn's sequence.
 DE_BRUIJN = 0x077CB531

@@ -6,9 +6,9 @@ import numpy as np
 
 from policies.andreas.configurations import Machine
 from policies.andreas.parameters import EnergyName
-from policies.columns import F64, I64, numbered
-from policies.power import host_watts_per_gpu
-from policies.snapshot import NodeState, Snapshot
+from policies.bench.power import host_watts_per_gpu
+from policies.contract.columns import F64, I64, numbered
+from policies.contract.snapshot import NodeState, Snapshot
 
 
 class Machines(NamedTuple):

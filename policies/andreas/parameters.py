@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from policies.parameters import Finite
+from policies.contract.parameters import Finite
 
 # Priorities 1 to 5 in money per second of tardiness, as in the published experiments.
 PRIORITY_WEIGHTS = (0.00025371, 0.00030128, 0.00034885, 0.00039642, 0.00044399)

@@ -16,13 +16,13 @@ from policies.andreas.parameters import (
 from policies.andreas.prices import PriceLine, price_line
 from policies.andreas.search import Schedule, greedy, grown, search
 from policies.andreas.target import Held, Place, Target, held_pieces, target_of
+from policies.bench.ledger import Ledger
+from policies.bench.placement import pack
 from policies.classic.victims import lost_s
-from policies.columns import F64, I64, Bool
-from policies.ledger import Ledger
-from policies.placement import pack
-from policies.plan import Expected, Explained, Plan
-from policies.snapshot import Blocked, JobState, NodeState, Snapshot
-from policies.waiting import Left, explain
+from policies.contract.columns import F64, I64, Bool
+from policies.contract.plan import Expected, Explained, Plan
+from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
+from policies.explain.waiting import Left, explain
 
 # Where a change costs time it must at least be for the better, or rounds would never settle.
 LEAST_GAIN = 1e-9

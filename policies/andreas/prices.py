@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64
-from policies.models.curve import J_PER_KWH
-from policies.snapshot import Snapshot
+from policies.contract.columns import F64
+from policies.contract.snapshot import Snapshot
+from policies.pricing.curve import J_PER_KWH
 
 
 class PriceLine(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 
 WORD_BITS = 32
 """Nodes per word of a set: products of two such words stay within an int64."""

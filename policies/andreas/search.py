@@ -13,7 +13,7 @@ from policies.andreas.compiled import compiled_kernel
 from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.problem import Elite, How, Problem, Room
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 
 _MASK64 = 2**64 - 1
 # Neighbours judged per step of the local search, the most promising first.

@@ -12,8 +12,8 @@ import numpy as np
 
 from policies.andreas.formulate import Formulated
 from policies.andreas.search import Schedule
-from policies.columns import I64
-from policies.snapshot import Snapshot
+from policies.contract.columns import I64
+from policies.contract.snapshot import Snapshot
 
 
 class Place(NamedTuple):

@@ -7,10 +7,10 @@ import math
 
 import numpy as np
 
+from policies.bench.ledger import Ask, Hold, Ledger, RowPiece
 from policies.classic.timeline import Booking, Timeline
-from policies.columns import F64
-from policies.ledger import Ask, Hold, Ledger, RowPiece
-from policies.snapshot import JobState
+from policies.contract.columns import F64
+from policies.contract.snapshot import JobState
 
 # A job that has outrun its estimate is expected to end this soon, again and again.
 _SOON_S = 60.0

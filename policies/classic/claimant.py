@@ -7,7 +7,7 @@ import numpy as np
 from policies.classic.cover import Victim
 from policies.classic.releasing import Releasing
 from policies.classic.victims import Victims
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 
 
 class Claimant(NamedTuple):

@@ -6,14 +6,14 @@ the claimant waits, and what it set aside of the free GPUs is out of reach for j
 
 import math
 
+from policies.bench.ledger import Ask, Ledger
 from policies.classic.claimant import Claimant, Found
 from policies.classic.cover import Victim
 from policies.classic.gang_search import GangSearch
 from policies.classic.node_search import NodeSearch
 from policies.classic.releasing import Releasing
 from policies.classic.victims import Victims
-from policies.ledger import Ask, Ledger
-from policies.snapshot import Span
+from policies.contract.snapshot import Span
 
 
 class Claims:

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policies.bench.ledger import Ask, Hold, Ledger
+from policies.bench.reach import Atlas, shapes_of
 from policies.classic.backfill import Backfill
 from policies.classic.claimant import Claimant
 from policies.classic.claims import Claims
 from policies.classic.moving import Moves
-from policies.columns import F64, I64
-from policies.ledger import Ask, Hold, Ledger
-from policies.reach import Atlas, shapes_of
+from policies.contract.columns import F64, I64
 
 
 @dataclass(slots=True)

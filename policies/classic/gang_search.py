@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
+from policies.bench.ledger import Ask, Ledger
 from policies.classic.claimant import Claimant, Found, Outlook
 from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
 from policies.classic.releasing import Releasing
 from policies.classic.victims import Victims
-from policies.columns import Bool
-from policies.ledger import Ask, Ledger
-from policies.snapshot import Span
+from policies.contract.columns import Bool
+from policies.contract.snapshot import Span
 
 # A gang looks at this many of the victims with the least cost per GPU, and at this many of the
 # racks or switches that promise to be cheapest.

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policies.bench.ledger import Ask, Ledger
 from policies.classic.claimant import Claimant, Found, Outlook
 from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
 from policies.classic.releasing import Releasing
 from policies.classic.victims import Victims
-from policies.ledger import Ask, Ledger
 
 # Nodes whose GPUs are cheap but whose CPUs or memory may not do: so many are looked at per claim.
 _MOST_NODES = 64

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from policies.columns import F64, I64
-from policies.power import held_gpus
-from policies.snapshot import Blocked, JobState, Snapshot
+from policies.bench.power import held_gpus
+from policies.contract.columns import F64, I64
+from policies.contract.snapshot import Blocked, JobState, Snapshot
 
 Ordering = Callable[[Snapshot, F64], F64]
 """From the snapshot and every job's seconds still to run (inf when unknown) to its number."""

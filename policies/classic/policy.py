@@ -6,21 +6,21 @@ from typing import Literal
 
 import numpy as np
 
+from policies.bench.ledger import Hold, Ledger, RowPiece
+from policies.bench.machine_layout import Shelf
+from policies.bench.placement import PLACEMENTS, PlacementName
 from policies.classic.backfill import Backfill
 from policies.classic.claims import Claims
 from policies.classic.desk import Desk, Served, waiting
 from policies.classic.moving import Moves
 from policies.classic.orderings import Ordering, ranked
 from policies.classic.victims import Victims, lost_s
-from policies.columns import F64, I64
-from policies.layout import Shelf
-from policies.ledger import Hold, Ledger, RowPiece
-from policies.placed import pieces_of
-from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Explained, Move, Plan, Preempt, Start
+from policies.contract.columns import F64, I64
+from policies.contract.plan import Explained, Move, Plan, Preempt, Start
+from policies.contract.plan_columns import pieces_of
+from policies.contract.snapshot import JobState, Snapshot
+from policies.explain.waiting import Left, explain
 from policies.powerflow.ladder import Ladders
-from policies.snapshot import JobState, Snapshot
-from policies.waiting import Left, explain
 
 # Enum members are slow to look up, and these are asked every round.
 _QUEUED, _STOPPING = int(JobState.QUEUED), int(JobState.STOPPING)

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from policies.bits import buddy_take, lowest_bits
-from policies.columns import F64, I64
-from policies.ledger import Ask, Ledger, RowPiece
-from policies.power import piece_watts
-from policies.snapshot import JobState
+from policies.bench.bits import buddy_take, lowest_bits
+from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.bench.power import piece_watts
+from policies.contract.columns import F64, I64
+from policies.contract.snapshot import JobState
 
 # Enum members are slow to look up, and this is asked every round.
 _STOPPING = int(JobState.STOPPING)

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I64
-from policies.ledger import Ask, Ledger, RowPiece
-from policies.snapshot import Span
+from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.contract.columns import F64, I64
+from policies.contract.snapshot import Span
 
 # More distinct moments than this are rounded up to later ones: what is promised then comes later
 # than it might, never earlier.

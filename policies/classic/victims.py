@@ -4,10 +4,10 @@ from functools import cached_property
 
 import numpy as np
 
+from policies.bench.power import held_gpus
 from policies.classic.cover import Victim
-from policies.columns import F64, I32, I64, U64, Bool
-from policies.power import held_gpus
-from policies.snapshot import JobState, Snapshot
+from policies.contract.columns import F64, I32, I64, U64, Bool
+from policies.contract.snapshot import JobState, Snapshot
 
 
 def lost_s(snapshot: Snapshot) -> F64:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from policies.columns import F64, I32, I64, Bool
+from policies.contract.columns import F64, I32, I64, Bool
 
 
 class Ways(NamedTuple):

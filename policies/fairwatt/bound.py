@@ -4,7 +4,7 @@ from types import ModuleType
 
 import numpy as np
 
-from policies.columns import F64
+from policies.contract.columns import F64
 from policies.fairwatt.compiled import compiled_kernel
 from policies.fairwatt.problem import Problem
 

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from policies.compiled import compiled
+from policies.bench.compiled import compiled
 from policies.fairwatt import kernel
 
 _FUNCTIONS = ("look", "take", "beyond", "construct", "relaxed")

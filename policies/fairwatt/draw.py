@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I64
+from policies.bench.power import drawn_w, node_idle_w, watts_per_gpu
+from policies.contract.columns import F64, I64
+from policies.contract.snapshot import NodeState, Snapshot
 from policies.fairwatt.arrays import Ahead, Made, Ways
 from policies.fairwatt.horizon import lasting_s, pools, returned
 from policies.fairwatt.options import Found, Menu, Options
-from policies.power import drawn_w, node_idle_w, watts_per_gpu
-from policies.snapshot import NodeState, Snapshot
 
 
 class Draw(NamedTuple):

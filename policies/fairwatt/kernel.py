@@ -5,7 +5,7 @@ Read as it stands, this file is the twin that tests compare with. Callees stand 
 
 import numpy as np
 
-from policies.columns import F64, I32, I64
+from policies.contract.columns import F64, I32, I64
 from policies.fairwatt.arrays import Ahead, Made, Wants, Ways
 
 INFINITE = 1e300

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from policies.bench.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
 from policies.classic.victims import lost_s
-from policies.columns import F64, I32, I64, Bool
+from policies.contract.columns import F64, I32, I64, Bool
+from policies.contract.snapshot import JobState, ProfileTable, Snapshot
 from policies.fairwatt.speeds import Speeds
-from policies.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
-from policies.snapshot import JobState, ProfileTable, Snapshot
 
 # What a job that has outlived its estimate is taken to need once more: a share of its past, and a
 # minute at least, or a share of all its work.

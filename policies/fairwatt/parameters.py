@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from policies.parameters import Parameters
-from policies.placement import PlacementName
+from policies.bench.placement import PlacementName
+from policies.contract.parameters import Parameters
 
 
 class FairwattParameters(Parameters, frozen=True):

@@ -2,9 +2,16 @@
 
 import numpy as np
 
+from policies.bench.ledger import Ledger
+from policies.bench.machine_layout import Shelf
+from policies.bench.placement import PLACEMENTS
+from policies.bench.power import budget_w
+from policies.contract.plan import Expected, Explained, Plan
+from policies.contract.snapshot import JobState, Snapshot
+from policies.explain.waiting import Left, explain
 from policies.fairwatt.bound import lower_bound
-from policies.fairwatt.demand import Choice, choose
 from policies.fairwatt.parameters import FairwattParameters
+from policies.fairwatt.peak import Choice, choose
 from policies.fairwatt.problem import Problem, problem_of
 from policies.fairwatt.realise import Entries, Realiser
 from policies.fairwatt.search import Budget, Schedule
@@ -13,15 +20,8 @@ from policies.fairwatt.sharing import share_out
 from policies.fairwatt.speeds import sensitive
 from policies.fairwatt.switching import switched
 from policies.fairwatt.widths import widened
-from policies.layout import Shelf
-from policies.ledger import Ledger
-from policies.placement import PLACEMENTS
-from policies.plan import Expected, Explained, Plan
-from policies.power import budget_w
 from policies.shares.roster import Roster
 from policies.shares.table import Appetites
-from policies.snapshot import JobState, Snapshot
-from policies.waiting import Left, explain
 
 
 class Fairwatt:

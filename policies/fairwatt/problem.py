@@ -7,7 +7,8 @@ import numpy as np
 from policies.andreas.policy import startable
 from policies.andreas.prices import PriceLine, price_line
 from policies.classic.victims import lost_s
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
+from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.fairwatt.arrays import Ahead, Wants, Ways
 from policies.fairwatt.draw import Draw, draw_of
 from policies.fairwatt.horizon import horizon, pools
@@ -15,7 +16,6 @@ from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.speeds import Speeds, sensitive
 from policies.shares.table import Appetites
-from policies.snapshot import JobState, NodeState, Snapshot
 
 HOUR_S = 3600.0
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.bench.power import watts_at
+from policies.bench.reach import shapes_of
 from policies.classic.victims import lost_s
+from policies.contract.plan import Move, Piece, Preempt, Resize, Retune, SetClock, Start
+from policies.contract.snapshot import Snapshot
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Schedule, urgency
 from policies.fairwatt.seating import Seating
 from policies.fairwatt.stoppable import Stoppable
 from policies.fairwatt.switching import Lack
-from policies.ledger import Ask, Ledger, RowPiece
-from policies.plan import Move, Piece, Preempt, Resize, Retune, SetClock, Start
-from policies.power import watts_at
-from policies.reach import shapes_of
 from policies.shares.packing import Newcomer
-from policies.snapshot import Snapshot
 
 
 @dataclass(slots=True)

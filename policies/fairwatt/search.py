@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from policies.columns import F64, I64, Bool
+from policies.contract.columns import F64, I64, Bool
 from policies.fairwatt.arrays import Made
 from policies.fairwatt.bound import Rents
 from policies.fairwatt.compiled import compiled_kernel

@@ -6,8 +6,8 @@ A job has one entry in a plan: who is stopped or gets another clock keeps the sh
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from policies.columns import Bool
-from policies.ledger import Ledger, RowPiece
+from policies.bench.ledger import Ledger, RowPiece
+from policies.contract.columns import Bool
 from policies.shares.appetite import Point, hard
 from policies.shares.book import Book, Seat
 from policies.shares.exchange import exchange

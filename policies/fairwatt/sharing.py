@@ -7,14 +7,14 @@ import msgspec
 import numpy as np
 
 from policies.classic.victims import lost_s
-from policies.columns import Bool
+from policies.contract.columns import Bool
+from policies.contract.plan import Move, Placing, Retune
+from policies.contract.plan_columns import pieces_of, rows_of
 from policies.fairwatt.options import LEAST_CHANGE_S
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.realise import Entries
 from policies.fairwatt.search import Schedule
 from policies.fairwatt.seating import Seating
-from policies.placed import pieces_of, rows_of
-from policies.plan import Move, Placing, Retune
 from policies.shares.appetite import Point
 from policies.shares.book import Seat
 

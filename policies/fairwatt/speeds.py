@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I32, I64, numbered
-from policies.power import held_gpus
+from policies.bench.power import held_gpus
+from policies.contract.columns import F64, I32, I64, numbered
+from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.shares.table import Appetites
-from policies.snapshot import JobState, NodeState, Snapshot
 
 
 def sensitive(snapshot: Snapshot) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from policies.ledger import Ledger, RowPiece
+from policies.bench.ledger import Ledger, RowPiece
 
 
 class _Held(NamedTuple):

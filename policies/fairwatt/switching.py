@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I64
+from policies.bench.ledger import Ledger
+from policies.bench.power import node_idle_w
+from policies.contract.columns import I64
+from policies.contract.plan import PowerNode
+from policies.contract.snapshot import NodeState
 from policies.fairwatt.horizon import pools
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Schedule
-from policies.ledger import Ledger
-from policies.plan import PowerNode
-from policies.power import node_idle_w
-from policies.snapshot import NodeState
 
 # A node that is wanted again so soon stays on: it would hardly be off before it boots again.
 SOON_S = 600.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 from policies.fairwatt.problem import Problem
 from policies.fairwatt.search import Schedule, by_value, pressing, urgency
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from policies.ledger import Ask, Ledger, RowPiece
-from policies.placed import pieces_of
-from policies.plan import Move, Preempt, Resize, SetClock, Start
+from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.bench.reach import Shape
+from policies.contract.plan import Move, Preempt, Resize, SetClock, Start
+from policies.contract.plan_columns import pieces_of
 from policies.powerflow.candidates import Candidate
-from policies.reach import Shape
 
 # Watts are sums of floats in another order than the checks'.
 _SLACK_W = 1e-6

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.bench.ledger import RowPiece
+from policies.bench.power import held_gpus
 from policies.classic.victims import lost_s
-from policies.columns import Bool
-from policies.ledger import RowPiece
-from policies.power import held_gpus
+from policies.contract.columns import Bool
+from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
 from policies.powerflow.ladder import Ladder, Ladders
 from policies.powerflow.room import Pool, Room
-from policies.snapshot import Blocked, JobState, NodeState, Snapshot
 
 WAITS = -1
 

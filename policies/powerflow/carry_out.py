@@ -6,8 +6,8 @@ way. A change that costs more time than it gains is not made.
 
 from collections.abc import Sequence
 
-from policies.bits import buddy_take, lowest_bits
-from policies.ledger import RowPiece
+from policies.bench.bits import buddy_take, lowest_bits
+from policies.bench.ledger import RowPiece
 from policies.powerflow.book import Book
 from policies.powerflow.candidates import WAITS, Candidate
 from policies.powerflow.defragment import make_block

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from policies.ledger import RowPiece
+from policies.bench.ledger import RowPiece
 from policies.powerflow.book import Book
 from policies.powerflow.candidates import Candidate
 

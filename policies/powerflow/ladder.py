@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from policies.columns import F64
-from policies.snapshot import ProfileTable, Snapshot
+from policies.contract.columns import F64
+from policies.contract.snapshot import ProfileTable, Snapshot
 
 ClockName = Literal["chosen", "max", "efficient"]
 """Chosen job by job, always the highest, or the one of least joules per work (Zeus)."""
@@ -134,7 +134,7 @@ def _speed(table: ProfileTable, speed: F64, counts: list[int]) -> F64:
 
 
 def _watts(table: ProfileTable, measured: F64, counts: list[int], max_w: float) -> F64:
-    """At the next higher measured count, as `policies.power` reads them."""
+    """At the next higher measured count, as `policies.bench.power` reads them."""
     at = np.searchsorted(table.gpu_counts, counts).clip(max=len(table.gpu_counts) - 1)
     watts = measured[at]
     highest = np.where(np.isnan(watts[:, -1:]), max_w, watts[:, -1:])

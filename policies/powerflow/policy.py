@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.columns import I64
-from policies.layout import Shelf
-from policies.ledger import Ledger
-from policies.placement import PLACEMENTS, PlacementName
-from policies.plan import Explained, Plan
+from policies.bench.ledger import Ledger
+from policies.bench.machine_layout import Shelf
+from policies.bench.placement import PLACEMENTS, PlacementName
+from policies.contract.columns import I64
+from policies.contract.plan import Explained, Plan
+from policies.contract.snapshot import JobState, Snapshot
+from policies.explain.waiting import Left, explain
 from policies.powerflow.book import Book
 from policies.powerflow.candidates import Candidate, Roster
 from policies.powerflow.carry_out import CarryOut
@@ -16,8 +18,6 @@ from policies.powerflow.greedy import Growth, footing
 from policies.powerflow.ladder import ClockName, Ladders
 from policies.powerflow.room import Room
 from policies.powerflow.switching import switched
-from policies.snapshot import JobState, Snapshot
-from policies.waiting import Left, explain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import Bool
-from policies.power import (
+from policies.bench.power import (
     budget_w,
     host_watts_per_gpu,
     limited,
@@ -20,7 +19,8 @@ from policies.power import (
     piece_watts,
     watts_per_gpu,
 )
-from policies.snapshot import UNLIMITED, JobState, NodeState, Snapshot
+from policies.contract.columns import Bool
+from policies.contract.snapshot import UNLIMITED, JobState, NodeState, Snapshot
 
 PoolKey = tuple[int, int]
 """Partition row and GPU type row."""

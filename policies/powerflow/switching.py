@@ -1,9 +1,9 @@
 """Nodes that nothing needs are switched off, those that something needs on."""
 
-from policies.ledger import Ledger
-from policies.plan import PowerNode
+from policies.bench.ledger import Ledger
+from policies.contract.plan import PowerNode
+from policies.contract.snapshot import NodeState
 from policies.powerflow.room import Room
-from policies.snapshot import NodeState
 
 
 def switched(room: Room, ledger: Ledger) -> tuple[PowerNode, ...]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64
-from policies.snapshot import ProfileTable
+from policies.contract.columns import F64
+from policies.contract.snapshot import ProfileTable
 
 # Speeds are measured to a few digits; what differs by less is the same.
 _SAME = 1e-9

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from policies.ledger import Ledger, RowPiece
+from policies.bench.ledger import Ledger, RowPiece
 from policies.shares.appetite import Appetite, Share
 
 

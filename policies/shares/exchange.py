@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from policies.columns import Bool
+from policies.contract.columns import Bool
 from policies.shares.appetite import Point, Share
 from policies.shares.book import Book, Seat
 

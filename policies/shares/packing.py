@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from policies.ledger import Ask, Hold, RowPiece
-from policies.reach import Shape
+from policies.bench.ledger import Ask, Hold, RowPiece
+from policies.bench.reach import Shape
 from policies.shares.appetite import Appetite, Share
 from policies.shares.book import Book, Seat
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from policies.ledger import RowPiece
-from policies.reach import Shape
+from policies.bench.ledger import RowPiece
+from policies.bench.reach import Shape
+from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.shares.appetite import Appetite
 from policies.shares.book import Seat
 from policies.shares.packing import Newcomer
 from policies.shares.table import Appetites
-from policies.snapshot import JobState, NodeState, Snapshot
 
 
 class Roster:

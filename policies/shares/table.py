@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import I64, Bool
+from policies.contract.columns import I64, Bool
+from policies.contract.snapshot import NodeState, NodeTable, ProfileTable, Snapshot
 from policies.shares.appetite import Appetite, Sensitivity, Share, hard, insensitive
-from policies.snapshot import NodeState, NodeTable, ProfileTable, Snapshot
 
 
 class Kind(NamedTuple):

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import linprog
 
-from policies.columns import F64
+from policies.contract.columns import F64
 from policies.shares.appetite import Appetite, Share
 
 

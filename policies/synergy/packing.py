@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from policies.bits import lowest_bits
-from policies.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
-from policies.placement import pack
+from policies.bench.bits import lowest_bits
+from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
+from policies.bench.placement import pack
+from policies.contract.snapshot import Span
 from policies.shares.appetite import Share
 from policies.shares.book import Book, Seat
 from policies.shares.packing import Newcomer, Packing, Tune
-from policies.snapshot import Span
 from policies.synergy.optimum import best_shares
 
 PackingName = Literal["proportional", "greedy", "tune", "opt"]

@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policies.bench.ledger import Ledger, RowPiece
+from policies.bench.machine_layout import Shelf
 from policies.classic.claimant import Claimant
 from policies.classic.claims import Claims
 from policies.classic.cover import Victim
 from policies.classic.orderings import Ordering, ranked
 from policies.classic.victims import Victims, lost_s
-from policies.columns import F64, I64, Bool
-from policies.layout import Shelf
-from policies.ledger import Ledger, RowPiece
-from policies.placed import pieces_of
-from policies.plan import Move, Plan, Preempt, Retune, Start
+from policies.contract.columns import F64, I64, Bool
+from policies.contract.plan import Move, Plan, Preempt, Retune, Start
+from policies.contract.plan_columns import pieces_of
+from policies.contract.snapshot import Blocked, JobState, Snapshot
+from policies.explain.waiting import Left, explain
 from policies.shares.appetite import Share
 from policies.shares.book import Book, Seat
 from policies.shares.exchange import exchange
 from policies.shares.packing import Packing
 from policies.shares.roster import Roster
 from policies.shares.table import Appetites
-from policies.snapshot import Blocked, JobState, Snapshot
 from policies.synergy.packing import PACKINGS, PackingName
 from policies.synergy.runnable import Chooser, Runnable
-from policies.waiting import Left, explain
 
 Stopped = list[tuple[Victim, int]]
 """Who is stopped, and the row of the job it is stopped for."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policies.bits import members
-from policies.columns import I64, Bool
-from policies.ledger import Ledger
-from policies.reach import Shape
-from policies.snapshot import UNLIMITED, NodeState
+from policies.bench.bits import members
+from policies.bench.ledger import Ledger
+from policies.bench.reach import Shape
+from policies.contract.columns import I64, Bool
+from policies.contract.snapshot import UNLIMITED, NodeState
 
 Pool = tuple[int, int]
 """Partition row and GPU type."""

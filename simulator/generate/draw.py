@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 from simulator.generate.fit import DAY_S, EPOCH_WEEKDAY
 from simulator.generate.model import Durations, JobModel
 from simulator.workload import Trace, Workload

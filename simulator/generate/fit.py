@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.columns import F64
+from policies.contract.columns import F64
 from simulator.generate.model import Durations, JobModel
 from simulator.workload import Workload
 

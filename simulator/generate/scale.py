@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.columns import I64
+from policies.contract.columns import I64
 from simulator.workload import Trace
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.columns import F64, I32, I64, Table, column
+from policies.contract.columns import F64, I32, I64, Table, column
 from simulator.energy import Energy
 from simulator.engine import Outcome
 from simulator.log import End, Stretches

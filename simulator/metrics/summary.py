@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.columns import F64, I64, Bool
+from policies.contract.columns import F64, I64, Bool
 from simulator.engine import Outcome
 from simulator.metrics.jobs import JobResults
 

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from policies.columns import F64
+from policies.contract.columns import F64
 from simulator.engine import Outcome
 from simulator.measure import Measured
 

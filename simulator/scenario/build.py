@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.columns import F64, U64
-from policies.models.tariff import Tariff
-from policies.snapshot import ANY_GPU_TYPE, ProfileTable
+from policies.contract.columns import F64, U64
+from policies.contract.snapshot import ANY_GPU_TYPE, ProfileTable
+from policies.pricing.tariff import Tariff
 from simulator import machines as making
-from simulator.allowance import Allowance
+from simulator.budgets import Allowance
 from simulator.costs import Costs
 from simulator.engine import Pace
 from simulator.generate import scale

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from policies.parameters import ParameterError
+from policies.contract.parameters import ParameterError
 from policies.registry import validate
 from simulator.scenario.schema import Scenario
 from simulator.traces.formats import READERS

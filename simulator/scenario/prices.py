@@ -3,11 +3,11 @@
 from decimal import Decimal
 from pathlib import Path
 
-from policies.models.curve import Curve
-from policies.models.hourly import Parsed, parse_hourly_csv
-from policies.models.hourly_cells import CARBON, PRICE, Quantity
-from policies.models.periods import Period
-from policies.models.tariff import CarbonSeries, FlatTariff, HourlyTariff, Tariff, TimeOfUseTariff
+from policies.pricing.curve import Curve
+from policies.pricing.hourly import Parsed, parse_hourly_csv
+from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
+from policies.pricing.periods import Period
+from policies.pricing.tariff import CarbonSeries, FlatTariff, HourlyTariff, Tariff, TimeOfUseTariff
 from simulator.scenario.files import data_path
 from simulator.scenario.schema import EnergySection
 from simulator.traces.rows import TraceError, opened

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.snapshot import ANY_GPU_TYPE
+from policies.contract.snapshot import ANY_GPU_TYPE
 from simulator.traces.rows import CellError, Row, SkipRow
 from simulator.workload import Trace, Workload
 

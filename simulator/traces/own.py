@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from policies.snapshot import ANY_GPU_TYPE
+from policies.contract.snapshot import ANY_GPU_TYPE
 from simulator.traces.collect import Report, TraceJob, collect
 from simulator.traces.rows import CellError, Row, opened
 from simulator.workload import Trace

@@ -1,5 +1,7 @@
 """Work on a node, as a round leaves it: an attempt that holds GPUs."""
 
+from django.db.models import Count, F
+
 from clusters.models import Cluster, Gpu, Node
 from jobs.models import Allocation, Attempt, Job
 from tenancy.models import Tenant
@@ -31,8 +33,12 @@ def hold(tenant: Tenant, node: Node, gpus: int = 1) -> Attempt:
             memory_mib=0,
             held_at=NOW,
         )
+    Node.objects.filter(pk=node.pk).update(gpus_in_use=F("gpus_in_use") + gpus)
     return attempt
 
 
 def release(attempt: Attempt) -> None:
-    Allocation.objects.filter(attempt=attempt).update(released_at=NOW)
+    held = Allocation.objects.filter(attempt=attempt, released_at=None)
+    for node_id, gpus in held.values_list("node").annotate(gpus=Count("id")).order_by("node"):
+        Node.objects.filter(pk=node_id).update(gpus_in_use=F("gpus_in_use") - gpus)
+    held.update(released_at=NOW)

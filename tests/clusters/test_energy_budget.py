@@ -7,8 +7,10 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from clusters.energy_budget import energy_period
-from clusters.models import Cluster, PowerState, Tariff
+from clusters.models import Cluster
+from energy.budgets.energy import energy_period
+from energy.models import PowerState
+from tariffs.models import Tariff
 from tests.clusters.http import Api, refusal
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from clusters.models import CarbonSeries, Cluster, Gpu, GpuType, Node, Partition, Tariff
+from clusters.models import Cluster, Gpu, GpuType, Node, Partition
+from tariffs.models import CarbonSeries, Tariff
 from tenancy.models import AuditRow
 from tenancy.roles import Role
 from tests.clusters.conftest import api_of

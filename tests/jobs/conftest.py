@@ -8,14 +8,14 @@ import pytest
 from django.conf import LazySettings
 
 from clusters.models import Cluster, Node, Partition
+from jobs import nudge
 from jobs.models import Job
-from jobs.scheduling import nudge
 from tenancy import throttles, tokens
 from tenancy.callers import SYSTEM, Caller
 from tenancy.models import Tenant
 from tenancy.roles import TENANT_ROLES, Role
 from tests.api import Api
-from tests.jobs.scheduling.world import make_cluster, make_gpu_type, make_nodes, make_tenant
+from tests.scheduling.world import make_cluster, make_gpu_type, make_nodes, make_tenant
 
 JOBS = "/api/v1/jobs/"
 SUBMIT: dict[str, Any] = {"name": "train", "cluster": "demo", "argv": ["python3", "train.py"]}

@@ -6,12 +6,13 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from jobs.models import Attempt, Job, JobArray, Profile, Round
-from jobs.scheduling.round import decide
+from jobs.models import Attempt, Job, JobArray, Profile
+from scheduling.models import Round
+from scheduling.round import decide
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import SUBMIT, Submit, World
-from tests.jobs.scheduling.world import NOW
+from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.
@@ -30,9 +31,13 @@ def browser(person: User) -> Client:
     return client
 
 
+def room_of(model: str) -> str:
+    return "scheduling" if model in {"round", "decision"} else "jobs"
+
+
 def act(browser: Client, model: str, action: str, *ids: int) -> str:
     answer = browser.post(
-        f"/admin/jobs/{model}/",
+        f"/admin/{room_of(model)}/{model}/",
         {"action": action, "_selected_action": [str(i) for i in ids]},
         follow=True,
     )
@@ -58,10 +63,14 @@ MODELS = ["job", "jobarray", "profile", "attempt", "jobevent", "round", "decisio
 @committing
 @pytest.mark.parametrize("model", MODELS)
 def test_lists_and_pages_open(browser: Client, worked: Round, model: str) -> None:
-    listing = browser.get(f"/admin/jobs/{model}/")
+    listing = browser.get(f"/admin/{room_of(model)}/{model}/")
     assert listing.status_code == 200
-    assert browser.get(f"/admin/jobs/{model}/?q=1").status_code == 200
-    links = [word for word in listing.content.decode().split('"') if f"/jobs/{model}/" in word]
+    assert browser.get(f"/admin/{room_of(model)}/{model}/?q=1").status_code == 200
+    links = [
+        word
+        for word in listing.content.decode().split('"')
+        if f"/{room_of(model)}/{model}/" in word
+    ]
     page = next(link for link in links if link.rstrip("/").endswith("/change"))
     shown = browser.get(page)
     assert shown.status_code == 200
@@ -71,7 +80,7 @@ def test_lists_and_pages_open(browser: Client, worked: Round, model: str) -> Non
 @committing
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "profile"])
 def test_history_is_only_read(browser: Client, worked: Round, model: str) -> None:
-    assert browser.get(f"/admin/jobs/{model}/add/").status_code == 403
+    assert browser.get(f"/admin/{room_of(model)}/{model}/add/").status_code == 403
     before = Job.objects.count()
     act(browser, model, "delete_selected", *Job.objects.values_list("pk", flat=True))
     assert Job.objects.count() == before
@@ -79,9 +88,9 @@ def test_history_is_only_read(browser: Client, worked: Round, model: str) -> Non
 
 @committing
 def test_rounds_show_milliseconds_but_no_blobs(browser: Client, worked: Round) -> None:
-    listing = browser.get("/admin/jobs/round/").content.decode()
+    listing = browser.get("/admin/scheduling/round/").content.decode()
     assert f"{worked.plan_ms:.1f}" in listing
-    page = browser.get(f"/admin/jobs/round/{worked.pk}/change/").content.decode()
+    page = browser.get(f"/admin/scheduling/round/{worked.pk}/change/").content.decode()
     assert worked.snapshot_digest in page
     assert "memory at 0x" not in page
 
@@ -89,12 +98,12 @@ def test_rounds_show_milliseconds_but_no_blobs(browser: Client, worked: Round) -
 @committing
 def test_rounds_show_their_gap_once_they_have_one(browser: Client, worked: Round) -> None:
     def listed() -> str:
-        return str(browser.get("/admin/jobs/round/").content.decode())
+        return str(browser.get("/admin/scheduling/round/").content.decode())
 
     assert "37.5%" not in listed()
     Round.objects.filter(pk=worked.pk).update(objective=4.0, bound=2.5, gap=0.375)
     assert "37.5%" in listed()
-    page = browser.get(f"/admin/jobs/round/{worked.pk}/change/").content.decode()
+    page = browser.get(f"/admin/scheduling/round/{worked.pk}/change/").content.decode()
     assert "0.375" in page
     assert "2.5" in page
 

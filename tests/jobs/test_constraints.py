@@ -10,7 +10,7 @@ from jobs.lifecycle import MOVES, State
 from jobs.models import Job
 from rest.constraints import rule_for
 from tests.jobs.conftest import World
-from tests.jobs.scheduling.world import NOW, make_jobs
+from tests.scheduling.world import NOW, make_jobs
 
 # The tables that requests about the work write to, directly or through a round.
 TABLES = [

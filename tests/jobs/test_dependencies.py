@@ -11,12 +11,12 @@ from django.db import connection, transaction
 
 from jobs.lifecycle import State, advance
 from jobs.models import Job, JobDependency
-from jobs.scheduling.round import decide
 from jobs.services import job_submit, predecessors
 from jobs.specs import Dependency, JobSpec
+from scheduling.round import decide
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
-from tests.jobs.scheduling.world import NOW
+from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.

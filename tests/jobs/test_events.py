@@ -16,7 +16,7 @@ from rest.problems import Problem
 from tenancy import rls
 from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
-from tests.jobs.scheduling.world import NOW
+from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 SSE = {"Accept": "text/event-stream"}

@@ -9,7 +9,7 @@ from django.db import connection
 from jobs.models import Job, JobArray, Profile
 from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
-from tests.jobs.scheduling.world import NOW, make_cluster, make_jobs
+from tests.scheduling.world import NOW, make_cluster, make_jobs
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from jobs import prepared
+from jobs import prepared_statements
 from jobs.models import Job, JobEvent, Profile
 from tenancy.models import AuditRow
 from tests.api import Api
@@ -101,7 +101,7 @@ def test_a_submit_takes_few_round_trips(member: Api, monkeypatch: pytest.MonkeyP
 
     def counted(query: str, values: Any) -> Any:
         stored.append(query)
-        return prepared.fetch(query, values)
+        return prepared_statements.fetch(query, values)
 
     monkeypatch.setattr("jobs.services.store.fetch", counted)
     with CaptureQueriesContext(connection) as taken:

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from clusters.models import Boot, Gpu
-from jobs.models import Attempt, Job, LedgerRow, Log, LogChunk, Meter
+from clusters.models import Gpu
+from energy.models import Boot, LedgerRow, Meter
+from jobs.models import Attempt, Job, Log, LogChunk
 from tests.live.seed_machines import Machines
 
 HOUR = timedelta(hours=1)

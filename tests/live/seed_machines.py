@@ -6,10 +6,12 @@ from decimal import Decimal
 from django.contrib.auth import get_user_model
 
 from clusters import services
-from clusters.models import Cluster, Gpu, Node, PowerBudget
-from clusters.services.hours import Mode
-from jobs.models import Round
-from jobs.scheduling.round import run_round
+from clusters.models import Cluster, Gpu, Node
+from energy.models import PowerBudget
+from scheduling.models import Round
+from scheduling.round import run_round
+from tariffs import services as tariff_services
+from tariffs.services.hours import Mode
 from tenancy.callers import SYSTEM
 from tests.live.world import Ids
 
@@ -25,12 +27,16 @@ class Machines:
     def __init__(self, now: datetime) -> None:
         get_user_model().objects.create(username=PERSON)
         caller = SYSTEM
-        tariff = services.tariff_create(
+        tariff = tariff_services.tariff_create(
             caller=caller, values={"name": "spot", "kind": "hourly", "currency": "EUR"}
         )
-        services.tariff_import(caller=caller, tariff=tariff, csv=PRICES, mode=Mode.REPLACE, now=now)
-        series = services.carbon_series_create(caller=caller, name="de")
-        services.carbon_import(caller=caller, series=series, csv=GRAMS, mode=Mode.REPLACE, now=now)
+        tariff_services.tariff_import(
+            caller=caller, tariff=tariff, csv=PRICES, mode=Mode.REPLACE, now=now
+        )
+        series = tariff_services.carbon_series_create(caller=caller, name="de")
+        tariff_services.carbon_import(
+            caller=caller, series=series, csv=GRAMS, mode=Mode.REPLACE, now=now
+        )
         self.cluster = services.cluster_create(
             caller=caller,
             values={"name": CLUSTER, "tariff": "spot", "carbon_series": "de", "pue": Decimal(1)},

@@ -6,17 +6,8 @@ from datetime import datetime
 from django.contrib.auth import get_user_model
 from django.db.models import F
 
-from clusters.models import GpuQuota
-from jobs.models import (
-    Allocation,
-    Attempt,
-    Decision,
-    Job,
-    JobArray,
-    JobDependency,
-    JobEvent,
-    Part,
-)
+from jobs.models import Allocation, Attempt, GpuQuota, Job, JobArray, JobDependency, JobEvent, Part
+from scheduling.models import Decision
 from tenancy.models import ApiToken, AuditRow, Membership, Tenant
 from tests.live.seed_energy import seed_energy
 from tests.live.seed_machines import Machines

@@ -187,7 +187,9 @@ def test_reports_that_come_twice_late_and_out_of_order_count_once(
         text = "".join(f"step {step}\n" for step in range(1, 6))
         until(lambda: place.printed(job_id) == text, "the whole log")
         assert echo.repeated > 20
-        settle = "UPDATE jobs_meter SET due_at = now() WHERE attempt_id = %s AND final RETURNING 1"
+        settle = (
+            "UPDATE energy_meter SET due_at = now() WHERE attempt_id = %s AND final RETURNING 1"
+        )
         (attempt,) = place.attempts(job_id)
         (end,) = until(lambda: _ends(agent), "the end in the journal")
         with place.database.connect() as connection:
@@ -242,12 +244,12 @@ def test_a_node_clock_an_hour_ahead_has_no_effect(
 
     after = timezone.now()
     (times,) = place.ask(
-        "SELECT since_at, until_at, started_at, ended_at FROM jobs_meter"
+        "SELECT since_at, until_at, started_at, ended_at FROM energy_meter"
         " JOIN jobs_attempt attempt ON attempt.id = attempt_id WHERE job_id = %s",
         job_id,
     )
     assert all(before <= at <= after for at in times)
-    samples = "SELECT max(at) FROM clusters_sample JOIN clusters_gpu gpu ON gpu.id = gpu_id" \
+    samples = "SELECT max(at) FROM energy_sample JOIN clusters_gpu gpu ON gpu.id = gpu_id" \
         " JOIN clusters_node node ON node.id = node_id WHERE node.name = 'ahead'"  # fmt: skip
     ((newest,),) = until(
         lambda: [row for row in place.ask(samples) if row[0] and row[0] >= before], "samples"

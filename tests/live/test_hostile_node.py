@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from agent.wire import LogChunk, Logs, Register, Sample, Stream, Sync, Telemetry, encode
-from tests.jobs.agents.nodes import BOOT, inventory
+from tests.engines.agents.nodes import BOOT, inventory
 from tests.live.conftest import Live
 
 # An agent sends its samples every five seconds and has a budget of 120 batches a minute.
@@ -78,7 +78,7 @@ def test_a_flood_of_samples_and_logs_keeps_nobody_from_speaking(changing_live: L
     # A minute may begin in between.
     assert answers["telemetry 200"] <= 2 * 120
     assert _rows(changing_live, _LOGS) == 0
-    assert _rows(changing_live, "SELECT count(*) FROM clusters_sampleinbox") <= 2 * 120 * 500 + 1
+    assert _rows(changing_live, "SELECT count(*) FROM energy_sampleinbox") <= 2 * 120 * 500 + 1
 
 
 def _rows(live: Live, query: str) -> int:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.plan import Plan
+from policies.contract.plan import Plan
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from policies.contract.policy import Bounding, gap
+from policies.contract.snapshot import Prices
 from policies.fairwatt.bound import EVALUATIONS, ITERATIONS, steps
-from policies.policy import Bounding, gap
 from policies.registry import build, policy_names
-from policies.snapshot import Prices
 from tests.policies.worlds import NOW_S, Node, World, elastic_world, queued
 
 

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.invariants import check_plan
+from policies.contract.invariants import check_plan
+from policies.contract.snapshot import Span
 from policies.registry import build
-from policies.snapshot import Span
 from tests.policies.worlds import NOW_S, Node, World, queued, running
 
 many = settings(

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.invariants import check_plan
-from policies.placed import Placed
-from policies.power import budget_w, drawn_w, watts_per_gpu
+from policies.bench.power import budget_w, drawn_w, watts_per_gpu
+from policies.contract.invariants import check_plan
+from policies.contract.plan_columns import Placed
+from policies.contract.snapshot import JobState, Snapshot
 from policies.registry import build, policy_names
-from policies.snapshot import JobState, Snapshot
 from tests.policies.worlds import World, elastic_world
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [

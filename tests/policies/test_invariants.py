@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policies.invariants import check_plan
-from policies.plan import (
+from policies.contract.invariants import check_plan
+from policies.contract.plan import (
     Move,
     Piece,
     Plan,
@@ -17,8 +17,8 @@ from policies.plan import (
     Start,
     WaitTable,
 )
-from policies.reasons import Evidence, Reason
-from policies.snapshot import JobState, NodeState, Span
+from policies.contract.snapshot import JobState, NodeState, Span
+from policies.explain.reasons import Evidence, Reason
 from tests.policies.worlds import NOW_S, Node, World, queued, running
 
 

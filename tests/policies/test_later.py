@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from policies.layout import Layout, Shelf
-from policies.plan import Plan, WaitTable
-from policies.reasons import Evidence, Reason
+from policies.bench.machine_layout import Layout, Shelf
+from policies.contract.plan import Plan, WaitTable
+from policies.contract.snapshot import NodeState, Snapshot
+from policies.explain.reasons import Evidence, Reason
 from policies.registry import build
-from policies.snapshot import NodeState, Snapshot
 from tests.policies.test_properties import every_policy, many
 from tests.policies.worlds import Node, World, queued, running, worlds
 

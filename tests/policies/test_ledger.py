@@ -5,11 +5,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.bits import buddy_blocks, buddy_take, lowest_bits, members
-from policies.ledger import Hold, Ledger
-from policies.placement import PLACEMENTS, PlacementName
-from policies.reach import shapes_of
-from policies.snapshot import Span
+from policies.bench.bits import buddy_blocks, buddy_take, lowest_bits, members
+from policies.bench.ledger import Hold, Ledger
+from policies.bench.placement import PLACEMENTS, PlacementName
+from policies.bench.reach import shapes_of
+from policies.contract.snapshot import Span
 from tests.policies.worlds import Job, Node, World, queued, running, worlds
 
 

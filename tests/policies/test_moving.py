@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from policies.invariants import check_plan
-from policies.plan import Plan
-from policies.reasons import Reason
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Span
+from policies.explain.reasons import Reason
 from policies.registry import build
-from policies.snapshot import Span
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running, worlds
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from policies.columns import numbered
-from policies.snapshot import ANY_GPU_TYPE
+from policies.contract.columns import numbered
+from policies.contract.snapshot import ANY_GPU_TYPE
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 50])

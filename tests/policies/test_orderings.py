@@ -5,8 +5,8 @@ import pytest
 
 from policies.classic import orderings
 from policies.classic.victims import Victims, lost_s
+from policies.contract.snapshot import Snapshot
 from policies.registry import build
-from policies.snapshot import Snapshot
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policies.plan import Plan
-from policies.reasons import Reason
+from policies.contract.plan import Plan
+from policies.explain.reasons import Reason
 from policies.registry import build
 from tests.policies.worlds import Job, Node, World, queued, running
 

@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from policies import encoding
-from policies.plan import (
+from policies.contract import encoding
+from policies.contract.plan import (
     Move,
     Piece,
     Plan,
@@ -19,7 +19,7 @@ from policies.plan import (
     Start,
     WaitTable,
 )
-from policies.reasons import Evidence, Reason, Remedy
+from policies.explain.reasons import Evidence, Reason, Remedy
 
 STORED_DIGEST = "0d7a5eaf623f262140196d85f8d774a52ebbb24557e6878126eb63e09672bad9"
 PLAN = Plan(

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies import encoding
-from policies.invariants import check_plan
-from policies.plan import Piece, Plan, PowerNode, Resize, SetClock, Start
-from policies.power import budget_w, drawn_w, limited, watts_per_gpu
+from policies.bench.power import budget_w, drawn_w, limited, watts_per_gpu
+from policies.contract import encoding
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Piece, Plan, PowerNode, Resize, SetClock, Start
+from policies.contract.snapshot import NodeState, Snapshot
 from policies.registry import build
-from policies.snapshot import NodeState, Snapshot
 from tests.policies.worlds import NOW_S, Node, World, profiles_of, queued, running
 
 # Watts per GPU on 1 and 2 GPUs at 500 and at 1000 MHz; GPUs idle at 50 W.

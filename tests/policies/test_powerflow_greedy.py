@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.plan import Plan, PowerNode
+from policies.contract.plan import Plan, PowerNode
+from policies.contract.snapshot import JobState, NodeState
 from policies.powerflow.ladder import Ladder
 from policies.registry import build
-from policies.snapshot import JobState, NodeState
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
 COUNTS, CLOCKS = (1, 2, 4, 8), (500, 1000)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.power import budget_w
+from policies.bench.power import budget_w
+from policies.contract.snapshot import Snapshot
 from policies.registry import build
-from policies.snapshot import Snapshot
 from tests.policies.test_powerflow_greedy import given_out
 from tests.policies.worlds import Node, World, profiles_of, queued
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from policies.bits import buddy_blocks
-from policies.ledger import Hold, Ledger
-from policies.placement import buddy
-from policies.plan import Plan
-from policies.reach import Shape
-from policies.snapshot import Span
+from policies.bench.bits import buddy_blocks
+from policies.bench.ledger import Hold, Ledger
+from policies.bench.placement import buddy
+from policies.bench.reach import Shape
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Span
 from tests.policies.test_powerflow_greedy import STEADY_JOB, at, elastic, planned, world
 from tests.policies.worlds import NOW_S, Job, Node, World, queued
 

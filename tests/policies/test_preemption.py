@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from policies.plan import Plan
-from policies.reasons import Reason
+from policies.contract.plan import Plan
+from policies.contract.snapshot import JobState, Span
+from policies.explain.reasons import Reason
 from policies.registry import build
-from policies.snapshot import JobState, Span
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from policies.invariants import check_plan
-from policies.ledger import Ledger
-from policies.placement import pack
-from policies.plan import Plan
-from policies.reach import shapes_of
-from policies.reasons import Reason
+from policies.bench.ledger import Ledger
+from policies.bench.placement import pack
+from policies.bench.reach import shapes_of
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Blocked, JobState, Snapshot
+from policies.explain.reasons import Reason
 from policies.registry import build, parameter_schema, policy_names
-from policies.snapshot import Blocked, JobState, Snapshot
 from tests.policies.worlds import World, worlds
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [

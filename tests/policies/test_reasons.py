@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from policies.plan import Wait
-from policies.reasons import REMEDY_ACTIONS, Evidence, Reason, Remedy, remedy_text, sentence
+from policies.contract.plan import Wait
+from policies.contract.snapshot import Blocked, NodeState, Span
+from policies.explain.reasons import REMEDY_ACTIONS, Evidence, Reason, Remedy, remedy_text, sentence
 from policies.registry import build
-from policies.snapshot import Blocked, NodeState, Span
 from tests.policies.worlds import Job, Node, World, queued, running
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policies.parameters import ParameterError
+from policies.contract.parameters import ParameterError
 from policies.registry import build, parameter_schema, policy_names, summary, validate
 
 NAMES = (

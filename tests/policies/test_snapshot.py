@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies import encoding
-from policies.plan import Piece, Plan, Preempt, SetClock, Start, WaitTable
-from policies.reasons import Evidence, Reason
-from policies.snapshot import JobState, JobTable, NodeTable, ProfileTable, Snapshot
+from policies.contract import encoding
+from policies.contract.plan import Piece, Plan, Preempt, SetClock, Start, WaitTable
+from policies.contract.snapshot import JobState, JobTable, NodeTable, ProfileTable, Snapshot
+from policies.explain.reasons import Evidence, Reason
 from tests.policies.worlds import Node, World, queued, random_world, running
 
 

@@ -5,11 +5,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from policies.invariants import check_plan
-from policies.placement import PLACEMENTS
-from policies.plan import Piece, Plan, Start
+from policies.bench.placement import PLACEMENTS
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Piece, Plan, Start
+from policies.contract.snapshot import Span
 from policies.registry import build
-from policies.snapshot import Span
 from tests.policies.worlds import Node, World, queued
 
 # Rack 0 lies under both switches, and switch 0 has both racks.

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from policies.bits import lowest_bits, members
-from policies.plan import Placing, Plan, SetClock
-from policies.snapshot import (
+from policies.bench.bits import lowest_bits, members
+from policies.contract.plan import Placing, Plan, SetClock
+from policies.contract.snapshot import (
     ANY_GPU_TYPE,
     GpuTypeTable,
     JobState,

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from agent.cli import _parse
-from jobs.scheduling import bounding
+from scheduling import gaps
 from tests.scheduler_service.environment_names import ROOT, names_read
 from whatif import doorbell
 
@@ -79,7 +79,7 @@ def test_nothing_starts_before_the_migrations_are_applied(name: str) -> None:
 
 
 def test_every_queue_has_a_worker_here_and_with_make_up() -> None:
-    queues = ",".join(sorted({bounding.QUEUE, *doorbell.QUEUES.values()}))
+    queues = ",".join(sorted({gaps.QUEUE, *doorbell.QUEUES.values()}))
     assert f"--queues={queues}" in SERVICES["whatif"]["command"]
     stack = ROOT / "scheduler_service" / "embedded" / "stack.py"
     assert f'("--queues", "{queues}", ' in stack.read_text()

@@ -6,16 +6,17 @@ import pytest
 from django.db import DatabaseError
 from prometheus_client import CollectorRegistry
 
-from clusters.models import Cluster, Gpu, Node, PowerBreach, PowerState
-from jobs.ledger.settle import settle
-from jobs.models import Round
-from jobs.scheduling.round import run_round
+from clusters.models import Cluster, Gpu, Node
+from energy.ledger.settle import settle
+from energy.models import PowerBreach, PowerState
 from scheduler_service import gauges
 from scheduler_service.gauges import FRESH_S, GAUGES, DatabaseGauges
+from scheduling.models import Round
+from scheduling.round import run_round
 from tenancy.rls import NONE, scope
-from tests.jobs.ledger.attempts import Metered, later
-from tests.jobs.scheduling.world import NOW
-from tests.jobs.telemetry.readings import HELD_MW
+from tests.energy.ledger.attempts import Metered, later
+from tests.energy.telemetry.readings import HELD_MW
+from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

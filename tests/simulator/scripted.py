@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from policies.plan import Piece, Plan, Start
-from policies.snapshot import Snapshot
+from policies.contract.plan import Piece, Plan, Start
+from policies.contract.snapshot import Snapshot
 from simulator.costs import Costs
 from simulator.engine import Engine, Outcome, Pace
 from simulator.machines import GpuKind, Machines, NodeKind, build

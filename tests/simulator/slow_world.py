@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from policies.models.curve import Curve
-from policies.plan import Piece, Plan
-from policies.policy import Policy
-from policies.snapshot import (
+from policies.contract.plan import Piece, Plan
+from policies.contract.policy import Policy
+from policies.contract.snapshot import (
     JobState,
     JobTable,
     NodeState,
@@ -18,6 +17,7 @@ from policies.snapshot import (
     Snapshot,
     TenantTable,
 )
+from policies.pricing.curve import Curve
 from simulator.engine import Pace
 from simulator.prices import HORIZON_S
 from simulator.setting import Setting

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policies.columns import F64
+from policies.contract.columns import F64
 from policies.registry import build
 from simulator.engine import Engine, Outcome, Pace
 from simulator.machines import NodeKind

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from policies.columns import F64, I64
+from policies.contract.columns import F64, I64
 from simulator.energy import energy
 from simulator.engine import Engine
 from simulator.log import End

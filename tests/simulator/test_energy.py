@@ -6,9 +6,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from policies.models.periods import Period
-from policies.models.tariff import FlatTariff, HourlyTariff, TimeOfUseTariff
-from policies.plan import Plan
+from policies.contract.plan import Plan
+from policies.pricing.periods import Period
+from policies.pricing.tariff import FlatTariff, HourlyTariff, TimeOfUseTariff
 from simulator.energy import Draw, demand_cost, draw
 from simulator.measure import measure
 from simulator.prices import PriceView

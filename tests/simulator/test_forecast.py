@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.models.tariff import FlatTariff
+from policies.pricing.tariff import FlatTariff
 from policies.registry import build
 from simulator.engine import Pace
 from simulator.forecast import Forecast, foresee

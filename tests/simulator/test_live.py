@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.models.tariff import FlatTariff
-from policies.plan import Plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Blocked, JobState, NodeState, ProfileTable, Snapshot
+from policies.pricing.tariff import FlatTariff
 from policies.registry import build, policy_names
-from policies.snapshot import Blocked, JobState, NodeState, ProfileTable, Snapshot
 from simulator.engine import Outcome, Pace
 from simulator.live import OVERRUN, Guess, Live, engine_from
 from tests.policies.worlds import NOW_S, Job, Node, World, random_world
@@ -146,7 +146,7 @@ def test_a_policy_plans_the_same_in_the_world_as_live(name: str) -> None:
 
 
 def as_loaded(job: Job) -> None:
-    """What jobs/scheduling/load.py makes of estimates; blocked jobs do not take part in a run."""
+    """What scheduling/snapshot/load.py makes of estimates; blocked jobs do not take part in a run."""
     columns = job.columns
     if job.state == JobState.STOPPING:
         job.state = JobState.RUNNING

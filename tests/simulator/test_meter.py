@@ -6,12 +6,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from policies.models.demand import Metered
-from policies.models.periods import Period
-from policies.models.tariff import FlatTariff, TimeOfUseTariff
-from policies.plan import Plan, PowerNode
+from policies.contract.plan import Plan, PowerNode
+from policies.contract.snapshot import Snapshot
+from policies.pricing.peak import Metered
+from policies.pricing.periods import Period
+from policies.pricing.tariff import FlatTariff, TimeOfUseTariff
 from policies.registry import build
-from policies.snapshot import Snapshot
 from simulator.engine import Engine, Outcome, Pace
 from simulator.measure import measure
 from simulator.meter import Meter

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from policies.plan import Plan
+from policies.contract.plan import Plan
 from policies.registry import build
 from simulator.machines import with_partitions
 from simulator.measure import measure

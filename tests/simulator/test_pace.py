@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.plan import Plan, Preempt
+from policies.contract.plan import Plan, Preempt
 from tests.simulator.scripted import Scripted, jobs_of, outcome_of, setting_of, start
 
 

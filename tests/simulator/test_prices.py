@@ -6,8 +6,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from policies.models.curve import Curve
-from policies.plan import Plan
+from policies.contract.plan import Plan
+from policies.pricing.curve import Curve
 from simulator.measure import measure
 from simulator.prices import HORIZON_S, PriceView, noisy
 from simulator.setting import Setting

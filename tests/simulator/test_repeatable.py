@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 
-from policies.plan import Plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Snapshot
 from policies.registry import build
-from policies.snapshot import Snapshot
 from simulator.engine import Engine
 from tests.simulator.worlds import small_world
 

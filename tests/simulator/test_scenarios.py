@@ -30,7 +30,7 @@ name = "fifo"
 [[policies]]
 name = "las"
 label = "LAS"
-[policies.parameters]
+[policies.contract.parameters]
 queue_gpu_s = [100, 1000]
 """
 

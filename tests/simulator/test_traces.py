@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from policies.snapshot import ANY_GPU_TYPE
+from policies.contract.snapshot import ANY_GPU_TYPE
 from simulator.scenario.files import data_directory
 from simulator.traces.alibaba import openb_nodes, openb_pods
 from simulator.traces.batch import gpus_of_tres

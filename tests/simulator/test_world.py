@@ -5,8 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from policies.plan import Move, Piece, Plan, PowerNode, Preempt, Resize, Retune, SetClock, Start
-from policies.snapshot import JobState, NodeState, ProfileTable, Snapshot
+from policies.contract.plan import (
+    Move,
+    Piece,
+    Plan,
+    PowerNode,
+    Preempt,
+    Resize,
+    Retune,
+    SetClock,
+    Start,
+)
+from policies.contract.snapshot import JobState, NodeState, ProfileTable, Snapshot
 from simulator.energy import energy
 from simulator.holdings import BrokenPlanError
 from simulator.log import End

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from policies.columns import I64
-from policies.models.tariff import hourly_curve
-from policies.policy import Policy
+from policies.contract.columns import I64
+from policies.contract.policy import Policy
+from policies.contract.snapshot import ProfileTable, Span
+from policies.pricing.tariff import hourly_curve
 from policies.registry import build, parameter_schema, policy_names
-from policies.snapshot import ProfileTable, Span
 from simulator.costs import Costs
 from simulator.engine import Pace
 from simulator.machines import GpuKind, Machines, NodeKind, with_partitions

@@ -8,7 +8,7 @@ import pytest
 
 from tests.api import Api
 from tests.jobs.conftest import World, member, operator, stranger, world
-from tests.jobs.scheduling.world import NOW
+from tests.scheduling.world import NOW
 from whatif import doorbell
 from whatif.forecasting import make_forecast
 from whatif.models import Simulation, SimulationRun

@@ -6,7 +6,7 @@ from django.test import Client
 
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.jobs.scheduling.world import NOW, make_jobs
+from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import Bell, asked
 from whatif.models import Forecast, ForecastJob, Simulation
 from whatif.services import forecast_request

@@ -9,14 +9,14 @@ import pytest
 
 from clusters.models import Cluster
 from jobs.models import Allocation, Attempt, Job
-from jobs.scheduling.load import load_snapshot
-from jobs.scheduling.round import run_round
+from policies.contract.snapshot import Snapshot
 from policies.registry import build
-from policies.snapshot import Snapshot
+from scheduling.round import run_round
+from scheduling.snapshot.load import load_snapshot
 from simulator.engine import Pace
 from simulator.live import Guess, engine_from
-from tests.jobs.agents.nodes import Agent, join
-from tests.jobs.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
+from tests.engines.agents.nodes import Agent, join
+from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 from whatif.history import latency_of
 
 pytestmark = pytest.mark.django_db

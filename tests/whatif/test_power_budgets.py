@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from clusters.models import Cluster, Node, PowerBreach, PowerBudget, PowerState
-from jobs.telemetry.roll_up import roll_up
+from clusters.models import Cluster, Node
+from energy.budgets.proof import proof
+from energy.models import PowerBreach, PowerBudget, PowerState
+from energy.telemetry.roll_up import roll_up
 from tenancy.models import AuditRow
 from tests.api import Api
-from tests.jobs.agents.nodes import join
+from tests.energy.telemetry.readings import Gpu, take
+from tests.engines.agents.nodes import join
 from tests.jobs.conftest import World
-from tests.jobs.scheduling.world import NOW, make_jobs
-from tests.jobs.telemetry.readings import Gpu, take
+from tests.scheduling.world import NOW, make_jobs
 from whatif.api.power_examples import POWER_BUDGETS
-from whatif.proof import proof
 
 pytestmark = pytest.mark.django_db
 

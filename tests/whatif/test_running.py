@@ -8,7 +8,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.jobs.scheduling.world import NOW
+from tests.scheduling.world import NOW
 from tests.whatif.conftest import Bell, asked, runs_of
 from whatif import doorbell, running, tasks
 from whatif.claims import SILENT, Superseded, abandoned, claim, write

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from clusters.services.tariffs import tariff_create
 from rest.problems import Contradiction
+from tariffs.services.tariffs import tariff_create
 from tenancy.callers import SYSTEM
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.jobs.scheduling.world import NOW, make_jobs
+from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import LINES, REQUEST, SIMULATIONS, Bell, asked, runs_of
 from whatif import doorbell
 from whatif.models import Simulation, SimulationRun, State

@@ -8,19 +8,19 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from clusters.api.fresh import FreshRetrieveMixin
-from clusters.models import PowerBudget
-from clusters.services.power_budgets import (
+from energy.budgets.proof import proof
+from energy.budgets.watch import hurry
+from energy.models import PowerBudget
+from energy.services.power_budgets import (
     power_budget_draft,
     power_budget_order,
     power_budget_withdraw,
 )
-from jobs.power.watch import hurry
 from rest.views import Answer, DestroyMixin, ListMixin
 from whatif.api import power_examples as examples
 from whatif.api import power_serializers as serializers
 from whatif.api.forecasts import cluster_or_404
-from whatif.demand import estimate
-from whatif.proof import proof
+from whatif.budget_response import estimate
 
 
 class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):

@@ -8,9 +8,9 @@ from clusters.models import GpuType
 from jobs.models import Attempt, Job, Part, Profile, ProfileFit, ProfilePoint
 from jobs.profiling.fits import fits_due, profile_fit
 from jobs.profiling.learning import EVERY, KEPT, attempts_learn
-from jobs.scheduling.load import load_snapshot
-from jobs.scheduling.round import run_round
-from tests.jobs.scheduling.world import (
+from scheduling.round import run_round
+from scheduling.snapshot.load import load_snapshot
+from tests.scheduling.world import (
     NOW,
     add_points,
     make_cluster,

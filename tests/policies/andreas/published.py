@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from policies.bits import lowest_bits
-from policies.snapshot import (
+from lab.experiments.andreas.settings import GPU_TYPES, GPU_W, NODE_GPUS, NODE_W, profiles
+from policies.bench.bits import lowest_bits
+from policies.contract.snapshot import (
     GpuTypeTable,
     JobState,
     JobTable,
@@ -18,7 +19,6 @@ from policies.snapshot import (
     Span,
     TenantTable,
 )
-from simulator.experiments.andreas_settings import GPU_TYPES, GPU_W, NODE_GPUS, NODE_W, profiles
 
 TESLA, TURING = 0, 1
 LSTM, EFFICIENT_NET, CONV_NET = 0, 2, 3

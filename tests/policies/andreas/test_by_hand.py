@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lab.experiments.andreas.settings import ANDREAS
 from policies.andreas import kernel
 from policies.andreas.formulate import Formulated, Rules, formulate, weights
 from policies.andreas.parameters import (
@@ -16,10 +17,9 @@ from policies.andreas.policy import Andreas, FirstPrinciple
 from policies.andreas.prices import price_line
 from policies.andreas.problem import Room
 from policies.andreas.search import greedy
-from policies.invariants import check_plan
-from policies.plan import Plan
-from policies.snapshot import Snapshot
-from simulator.experiments.andreas_settings import ANDREAS
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Snapshot
 from tests.policies.andreas.published import (
     CONV_NET,
     EFFICIENT_NET,

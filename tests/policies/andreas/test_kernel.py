@@ -13,7 +13,7 @@ from policies.andreas.policy import startable
 from policies.andreas.prices import price_line
 from policies.andreas.problem import Room
 from policies.andreas.search import generator_state, greedy, grown, search
-from policies.snapshot import Snapshot
+from policies.contract.snapshot import Snapshot
 from tests.policies.andreas.published import CONV_NET, LSTM, TESLA, TURING, paper_snapshot
 from tests.policies.worlds import random_world
 

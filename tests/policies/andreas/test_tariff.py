@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from lab.experiments.andreas.settings import ANDREAS
 from policies.andreas.formulate import Rules, formulate
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.policy import Andreas
 from policies.andreas.prices import price_line
-from policies.invariants import check_plan
-from policies.plan import Plan
-from policies.reasons import Reason
-from policies.snapshot import Prices, Snapshot
-from simulator.experiments.andreas_settings import ANDREAS
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Prices, Snapshot
+from policies.explain.reasons import Reason
 from tests.policies.andreas.published import (
     CONV_NET,
     NOW_S,

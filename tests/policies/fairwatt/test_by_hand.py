@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.invariants import check_plan
-from policies.plan import Plan
-from policies.reasons import Reason
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Prices, Snapshot
+from policies.explain.reasons import Reason
 from policies.registry import build
-from policies.snapshot import Prices, Snapshot
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
 HOUR_S = 3600.0

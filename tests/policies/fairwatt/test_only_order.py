@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from policies.contract.snapshot import Prices, Snapshot
 from policies.fairwatt.bound import Rents
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import Problem, problem_of
 from policies.fairwatt.search import Budget, Schedule, search
-from policies.snapshot import Prices, Snapshot
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
 HOUR_S = 3600.0

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import JobState, Snapshot
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import problem_of
-from policies.invariants import check_plan
-from policies.plan import Plan
 from policies.registry import build
 from policies.shares.appetite import Share
 from policies.shares.roster import Roster
 from policies.shares.table import Appetites
-from policies.snapshot import JobState, Snapshot
 from tests.policies.synergy.tables import (
     IMAGE,
     LANGUAGE,

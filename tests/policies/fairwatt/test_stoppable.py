@@ -1,8 +1,8 @@
 """Whom to stop for a place, by hand: the least work lost, and nobody where nodes are empty."""
 
+from policies.bench.ledger import Ledger
+from policies.bench.placement import PLACEMENTS
 from policies.fairwatt.stoppable import Stoppable
-from policies.ledger import Ledger
-from policies.placement import PLACEMENTS
 from tests.policies.worlds import Node, World, running
 
 WIDTH = 4

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from policies.invariants import check_plan
-from policies.plan import Plan
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Plan
+from policies.contract.snapshot import NodeState
 from policies.registry import build
-from policies.snapshot import NodeState
 from tests.policies.worlds import NOW_S, Node, World, queued, running
 
 

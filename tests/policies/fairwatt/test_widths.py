@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from policies.contract.plan import Plan
+from policies.contract.snapshot import ProfileTable
 from policies.fairwatt.widths import Steps, short_first
-from policies.plan import Plan
 from policies.registry import build
-from policies.snapshot import ProfileTable
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
 COUNTS = (1, 2, 4, 8)

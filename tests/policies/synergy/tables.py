@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from policies.invariants import check_plan
-from policies.plan import Placing, Plan, Retune
+from policies.contract.invariants import check_plan
+from policies.contract.plan import Placing, Plan, Retune
+from policies.contract.snapshot import ProfileTable, Snapshot
 from policies.registry import build
-from policies.snapshot import ProfileTable, Snapshot
 from tests.policies.worlds import Job, World
 
 CPUS = (1, 3, 6, 9)

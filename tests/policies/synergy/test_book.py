@@ -1,11 +1,11 @@
 """The book of seats: what is free and what could be taken back, as jobs come and go."""
 
-from policies.ledger import Ledger
-from policies.placement import pack
+from policies.bench.ledger import Ledger
+from policies.bench.placement import pack
+from policies.contract.snapshot import JobState
 from policies.shares.book import Book
 from policies.shares.roster import Roster
 from policies.shares.table import Appetites
-from policies.snapshot import JobState
 from tests.policies.synergy.tables import IMAGE, LANGUAGE, seen
 from tests.policies.worlds import Job, Node, World
 

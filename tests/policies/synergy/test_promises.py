@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.columns import F64
-from policies.plan import Plan
-from policies.reasons import Reason
+from policies.contract.columns import F64
+from policies.contract.plan import Plan
+from policies.contract.snapshot import Blocked, JobState, ProfileTable, Span
+from policies.explain.reasons import Reason
 from policies.shares.appetite import Appetite, Sensitivity, Share
-from policies.snapshot import Blocked, JobState, ProfileTable, Span
 from policies.synergy.optimum import Claim, best_shares, optimum
 from tests.policies.synergy.tables import CPUS, MEM_MIB, SPEEDS, after, planned, profiles, wants
 from tests.policies.worlds import Node, World

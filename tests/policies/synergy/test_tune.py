@@ -1,7 +1,7 @@
 """TUNE by hand: the demand, else the proportional share, else what others have beyond theirs."""
 
-from policies.reasons import Reason
-from policies.snapshot import JobState
+from policies.contract.snapshot import JobState
+from policies.explain.reasons import Reason
 from tests.policies.synergy.tables import (
     IMAGE,
     LANGUAGE,

@@ -1,0 +1,85 @@
+"""Join tokens in the admin: who may join."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminIntegerFieldWidget
+
+from clusters import services
+from clusters.admin.base import ServiceAdmin, Values
+from clusters.admin.forms import ServiceForm
+from clusters.models import JoinToken
+from tenancy.admin import caller_of
+from tenancy.callers import Caller
+
+STATE_LABELS = {"open": "success", "used": "info", "expired": "warning", "revoked": "danger"}
+
+
+class JoinTokenForm(ServiceForm):
+    lifetime_s = forms.IntegerField(
+        min_value=60,
+        max_value=30 * 86_400,
+        initial=86_400,
+        label="lifetime in seconds",
+        widget=UnfoldAdminIntegerFieldWidget,
+    )
+
+
+@admin.register(JoinToken)
+class JoinTokenAdmin(ServiceAdmin):
+    """Made here once and shown once; afterwards they can only end."""
+
+    form = JoinTokenForm
+    list_display = ("prefix", "cluster", "shown_state", "created_at", "expires_at", "used_by")
+    list_filter = ("cluster",)
+    list_select_related = ("cluster", "used_by")
+    search_fields = ("prefix", "cluster__name")
+    ordering = ("-id",)
+    fields = ("cluster", "partition", "rack", "lifetime_s")
+    actions = ("revoke",)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return obj is None and bool(super().has_change_permission(request, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        if obj is None:
+            return self.fields
+        stands = ("cluster", "partition", "rack")
+        return (*stands, "prefix", "created_at", "expires_at", "used_at", "used_by", "revoked_at")
+
+    @display(description="state", label=STATE_LABELS)  # type: ignore[untyped-decorator]
+    def shown_state(self, token: JoinToken) -> str:
+        if token.revoked_at:
+            return "revoked"
+        if token.used_at:
+            return "used"
+        return "expired" if token.expires_at <= timezone.now() else "open"
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        made = services.join_token_create(
+            caller=caller_of(request), now=timezone.now(), **form.values()
+        )
+        obj.pk = made.pk
+        text = f"Copy the join token now, it is not kept: {made.secret}"
+        self.message_user(request, text, messages.WARNING)
+
+    def perform_create(self, caller: Caller, values: Values) -> JoinToken:
+        return services.join_token_create(caller=caller, now=timezone.now(), **values).token
+
+    @admin.action(description="Revoke at once", permissions=["change"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[JoinToken]) -> None:
+        caller, now = caller_of(request), timezone.now()
+        self.for_each(
+            request,
+            queryset,
+            "Revoked",
+            lambda token: services.join_token_revoke(caller=caller, token=token, now=now),
+        )

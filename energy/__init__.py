@@ -1,0 +1,1 @@
+"""Energy and money: telemetry, meters, the ledger, statements, power and energy budgets."""

@@ -1,0 +1,7 @@
+"""Django's entry for energy and money."""
+
+from django.apps import AppConfig
+
+
+class EnergyConfig(AppConfig):
+    name = "energy"

@@ -1,0 +1,50 @@
+"""The running month's highest draw, PUE included, where the cluster's tariff charges for it.
+
+Quarters of an hour are counted once their readings are in (energy/budgets/peak_meter.py).
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from clusters.models import Cluster
+from energy.models import PowerState
+from policies.pricing.peak import Metered, metered, month_begins_s, months_of, next_watt
+from tariffs.curves import pure_tariff
+from tariffs.models import Tariff
+
+# A quarter is counted some minutes after its end; what is older than this has to catch up first.
+STALE = timedelta(hours=1)
+
+
+def charged(cluster: Cluster, *, now: datetime) -> Metered | None:
+    """The cluster's tariff, if it charges anything for demand."""
+    if cluster.tariff is None or cluster.tariff.kind == Tariff.Kind.HOURLY:
+        return None
+    at_s = int(now.timestamp())
+    return metered(pure_tariff(cluster.tariff, at_s, at_s + 1))
+
+
+def demand_month(cluster: Cluster, tariff: Metered, now: datetime) -> tuple[str, datetime]:
+    """A name for the month and the terms that its peaks are counted under; when it began."""
+    month = int(months_of(tariff, np.array([now.timestamp()]))[0])
+    version = 0 if cluster.tariff is None else cluster.tariff.version
+    began_at = datetime.fromtimestamp(month_begins_s(tariff, month), UTC)
+    return f"{month} {cluster.tariff_id}/{version}", began_at
+
+
+def demand_seen(cluster: Cluster, *, now: datetime) -> tuple[float, float]:
+    """The peak that counts now, and what every watt above it costs.
+
+    Nothing is charged until the month has been counted: nobody waits for what is not known.
+    """
+    tariff = charged(cluster, now=now)
+    if tariff is None:
+        return 0.0, 0.0
+    state = PowerState.objects.filter(cluster=cluster, partition=None).first()
+    if state is None or state.demand_counted_at is None:
+        return 0.0, 0.0
+    month, _ = demand_month(cluster, tariff, now)
+    if state.demand_month != month or now - state.demand_counted_at > STALE:
+        return 0.0, 0.0
+    return next_watt(tariff, state.demand_peaks_w, now.timestamp())

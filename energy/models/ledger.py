@@ -1,0 +1,99 @@
+"""What attempts drew: counters at both ends, and the ledger of joules and money."""
+
+from decimal import Decimal
+
+from django.db import models
+from django.db.models import F, Q
+
+
+class Meter(models.Model):
+    """The stretch of one GPU's counter that belongs to an attempt.
+
+    Stretches of one counter never overlap, so that what attempts drew, what was idle and what
+    nobody saw add up to the counter.
+    """
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
+    attempt = models.ForeignKey("jobs.Attempt", models.PROTECT, db_constraint=False, db_index=False)
+    gpu = models.ForeignKey("clusters.Gpu", models.PROTECT, db_index=False)
+    boot = models.ForeignKey("energy.Boot", models.PROTECT, db_index=False)
+    start_mj = models.BigIntegerField()
+    now_mj = models.BigIntegerField()
+    integrated = models.BooleanField(default=False)
+    # The node has reported the attempt's end: later readings are not its own.
+    final = models.BooleanField(default=False)
+    since_at = models.DateTimeField()
+    until_at = models.DateTimeField()
+    # Up to here the ledger stands: samples of earlier times may be gone.
+    settled_at = models.DateTimeField(null=True)
+    settled_mj = models.BigIntegerField(null=True)
+    # When the ledger looks at it again; null: never.
+    due_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["attempt", "gpu"], name="meter_once_per_gpu"),
+            models.CheckConstraint(
+                condition=Q(start_mj__gte=0, now_mj__gte=F("start_mj")), name="meter_rises"
+            ),
+            models.CheckConstraint(
+                condition=Q(until_at__gte=F("since_at")), name="meter_ends_after_start"
+            ),
+        )
+        indexes = (
+            models.Index(fields=["gpu", "boot"], name="meter_by_gpu"),
+            models.Index(fields=["due_at"], name="meter_due", condition=Q(due_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt_id} on gpu {self.gpu_id}"
+
+
+class LedgerRow(models.Model):
+    """Joules of one attempt on one GPU in one window of constant price; a trigger keeps it.
+
+    A correction is a further row that holds the difference: the sum over rows of one attempt, GPU
+    and window is what is owed. Rows of other terms than the true ones add up to zero.
+    """
+
+    class Method(models.TextChoices):
+        COUNTER = "counter"
+        INTEGRATED = "integrated"
+
+    tenant = models.ForeignKey("tenancy.Tenant", models.PROTECT, db_index=False)
+    cluster = models.ForeignKey("clusters.Cluster", models.PROTECT, db_index=False)
+    attempt = models.ForeignKey("jobs.Attempt", models.PROTECT, db_constraint=False, db_index=False)
+    gpu = models.ForeignKey("clusters.Gpu", models.PROTECT, db_index=False)
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    gpu_mj = models.BigIntegerField()
+    host_mj = models.BigIntegerField()
+    # The terms; a price that was not known is null, and its cost 0 until it is.
+    method = models.TextField(choices=Method)
+    pue = models.DecimalField(max_digits=4, decimal_places=2)
+    price_per_kwh = models.DecimalField(max_digits=16, decimal_places=12, null=True)
+    g_per_kwh = models.DecimalField(max_digits=9, decimal_places=3, null=True)
+    currency = models.TextField()
+    cost = models.DecimalField(max_digits=28, decimal_places=12, default=Decimal(0))
+    carbon_g = models.DecimalField(max_digits=28, decimal_places=12, default=Decimal(0))
+    # Share of the time in the window for which readings lie close together.
+    coverage = models.FloatField()
+    written_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="ledger_window"),
+            models.CheckConstraint(condition=Q(coverage__range=(0, 1)), name="ledger_coverage"),
+            models.CheckConstraint(
+                condition=Q(method__in=("counter", "integrated")), name="ledger_method"
+            ),
+        )
+        indexes = (
+            models.Index(fields=["tenant", "starts_at"], name="ledger_by_tenant"),
+            models.Index(fields=["cluster", "starts_at"], name="ledger_by_cluster"),
+            models.Index(fields=["attempt", "gpu"], name="ledger_by_attempt"),
+            models.Index(fields=["gpu"], name="ledger_by_gpu"),
+        )
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt_id}: {self.gpu_mj} mJ from {self.starts_at:%Y-%m-%d %H:%M}"

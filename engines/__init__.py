@@ -1,0 +1,1 @@
+"""Who runs attempts: one package per engine."""

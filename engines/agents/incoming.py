@@ -1,0 +1,204 @@
+"""What a node says about its attempts, applied once however often and in whatever order."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from agent.wire import AttemptRef, AttemptReport, Speed
+from agent.wire import State as Told
+from energy.ledger.meters import meters_read
+from engines.agents.node_state import Look
+from engines.agents.outcome import attempt_finish
+from jobs.lifecycle import State, advance
+from jobs.models import Attempt, Job, Part
+from jobs.prepared_statements import fetch
+
+OVER = (Attempt.State.ENDED, Attempt.State.LOST)
+_BEGUN = (Part.State.RUNNING, Part.State.STOPPING)
+_TOLD = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
+# A part only moves forward; an older report of an earlier stage changes nothing.
+_RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, Part.State.ENDED: 3}
+
+_PROGRESS = """
+WITH part AS (
+    UPDATE jobs_part part SET progress_step = greatest(progress_step, %(step)s::int8),
+                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s::int8),
+                              speed_steps = %(speed_steps)s::int8, speed_s = %(speed_s)s::float8,
+                              speed_mj = %(speed_mj)s::int8, speed_mj_s = %(speed_mj_s)s::float8,
+                              speed_clock_mhz = %(speed_clock_mhz)s::int4,
+                              speed_cpus = %(speed_cpus)s::int4
+    WHERE attempt_id = %(attempt)s::int8 AND node_id = %(node)s::int8 AND state <> 'ended'
+)
+UPDATE jobs_job job
+SET work_done = greatest(work_done, coalesce(%(step)s::int8, 0)),
+    checkpoint_at = coalesce(%(checkpoint_at)s::timestamptz, checkpoint_at)
+FROM jobs_attempt attempt
+WHERE attempt.id = %(attempt)s::int8 AND attempt.fence = %(fence)s::int8
+  AND job.id = attempt.job_id
+RETURNING set_config('synchronous_commit', 'off', true)
+"""
+
+
+@dataclass
+class Heard:
+    """What to tell the agent: whom it need not report again, and whom it must kill."""
+
+    acks: list[AttemptRef] = field(default_factory=list)
+    stale: list[AttemptRef] = field(default_factory=list)
+    moved: bool = False  # attempts or jobs are in other states than before
+    refused: int = 0  # meter readings that cannot be true
+
+
+def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Heard:
+    heard = Heard()
+    others = []
+    for report in reports:
+        held = seen.held.get(report.attempt_id)
+        if held is None or held.fence != report.fence or held.part_state is None:
+            others.append(report)
+            continue
+        part = Stage(held.part_state, held.progress_step, held.checkpoint_step)
+        if part.further(report):
+            heard.moved = True
+            heard.refused += _apply(seen.node_id, report, boot_id, now)
+        elif part.news(report):
+            _write_progress(seen.node_id, report, now)
+        if report.state is Told.ENDED:
+            heard.acks.append(report.ref)
+    if others:
+        _answer_others(seen.node_id, others, heard, boot_id, now)
+    _note_unheard(seen, {report.ref for report in reports}, heard, now)
+    return heard
+
+
+def _note_unheard(seen: Look, told: Collection[AttemptRef], heard: Heard, now: datetime) -> None:
+    """An agent speaks of all it has; what it once reported and now leaves out it knows no more.
+
+    Its state is gone, or it is another agent under the same identity. Somebody else may still run
+    the attempt, for as long as a run lease: until then nobody gets its GPUs.
+    """
+    for held in seen.held.values():
+        unheard = AttemptRef(held.attempt_id, held.fence) not in told
+        if held.part_state in _BEGUN and unheard != held.unheard:
+            part = Part.objects.filter(node=seen.node_id, attempt=held.attempt_id)
+            part.update(unheard_at=now if unheard else None)
+            heard.moved = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far a part is known to have come; it only moves forward, whatever order reports have."""
+
+    state: str
+    progress_step: int | None
+    checkpoint_step: int | None
+
+    def further(self, report: AttemptReport) -> bool:
+        return _RANK[Part.State(report.state)] > _RANK[Part.State(self.state)]
+
+    def news(self, report: AttemptReport) -> bool:
+        return (report.progress_step or 0) > (self.progress_step or 0) or (
+            (report.checkpoint_step or 0) > (self.checkpoint_step or 0)
+        )
+
+
+def _answer_others(
+    node_id: int, reports: Sequence[AttemptReport], heard: Heard, boot_id: str, now: datetime
+) -> None:
+    """Of attempts that are over, or not this node's: an end is noted, anything else must stop."""
+    rows = Attempt.objects.filter(
+        pk__in=[report.attempt_id for report in reports], parts__node=node_id
+    )
+    fences = dict(rows.values_list("pk", "fence"))
+    for report in reports:
+        if report.state is not Told.ENDED:
+            heard.stale.append(report.ref)
+            continue
+        heard.acks.append(report.ref)
+        if fences.get(report.attempt_id) == report.fence:
+            # Given up by us, yet what it drew until it died is its own.
+            heard.refused += meters_read(node_id, boot_id, report, now=now)
+
+
+@transaction.atomic
+def _apply(node_id: int, report: AttemptReport, boot_id: str, now: datetime) -> int:
+    """The part has come further: how many meter readings that came along cannot be true."""
+    rows = Job.objects.select_for_update(of=("self",))
+    job = rows.get(attempt=report.attempt_id)
+    attempt = Attempt.objects.select_for_update().get(pk=report.attempt_id)
+    parts = list(Part.objects.filter(attempt=attempt).order_by("node_id"))
+    part = next(part for part in parts if part.node_id == node_id)
+    if attempt.state in OVER or not _stage(part).further(report):
+        return 0
+    _write_progress(node_id, report, now)
+    _write_part(part, report, now)
+    refused = meters_read(node_id, boot_id, report, now=now)
+    _move(attempt, job, parts, now)
+    return refused
+
+
+def _stage(part: Part) -> Stage:
+    return Stage(part.state, part.progress_step, part.checkpoint_step)
+
+
+def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
+    part.state = Part.State(report.state)
+    part.log_bytes_dropped = report.log_bytes_dropped
+    if report.state is Told.ENDED:
+        part.ended_at = now - timedelta(seconds=report.ended_age_s or 0)
+        part.end = report.end or ""
+        part.exit_code, part.signal = report.exit_code, report.signal
+        part.detail = report.detail
+    part.save(update_fields=_TOLD)
+
+
+def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:
+    """The job's own columns feed the next round's estimate of what is left."""
+    age_s = report.checkpoint_age_s
+    values = {
+        "attempt": report.attempt_id,
+        "fence": report.fence,
+        "node": node_id,
+        "step": report.progress_step,
+        "checkpoint": report.checkpoint_step,
+        "checkpoint_at": None if age_s is None else now - timedelta(seconds=age_s),
+        **_speed(report.speed),
+    }
+    fetch(_PROGRESS, values)
+
+
+_SPEED = {
+    "speed_steps": "steps",
+    "speed_s": "steps_s",
+    "speed_mj": "energy_mj",
+    "speed_mj_s": "energy_s",
+    "speed_clock_mhz": "clock_mhz",
+    "speed_cpus": "cpus",
+}
+
+
+def _speed(speed: Speed | None) -> dict[str, Any]:
+    """Of the clock and CPUs that it has now: what was measured before them is no longer true."""
+    return {column: getattr(speed, name, None) for column, name in _SPEED.items()}
+
+
+def _move(attempt: Attempt, job: Job, parts: Sequence[Part], now: datetime) -> None:
+    states = {part.state for part in parts}
+    if states == {Part.State.ENDED} and _complete(attempt, parts):
+        attempt_finish(attempt, job, parts, now=now)
+    elif Part.State.ENDED in states:
+        # A gang runs whole or not at all: when one part is over the others are stopped.
+        Attempt.objects.filter(pk=attempt.pk).update(state=Attempt.State.STOPPING)
+    elif states == {Part.State.RUNNING} and attempt.state in ("offered", "starting"):
+        Attempt.objects.filter(pk=attempt.pk).update(state=Attempt.State.RUNNING, started_at=now)
+        advance([job.pk], sources=[State.PLACED], to=State.RUNNING, reason="started", now=now)
+
+
+def _complete(attempt: Attempt, parts: Sequence[Part]) -> bool:
+    """Nodes that never fetched their part cannot have one running."""
+    nodes = set(attempt.allocation_set.filter(released_at=None).values_list("node_id", flat=True))
+    fetched = {part.node_id for part in parts}
+    return nodes <= fetched or attempt.state == Attempt.State.STOPPING

@@ -1,0 +1,82 @@
+"""The heartbeat: take what a node says, answer what it should run."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db.models import F
+
+from agent.wire import Desired, Power, Sync
+from clusters.models import Node
+from clusters.node_states import State, advance
+from engines.agents.desired import wanted
+from engines.agents.gpu_faults import gpus_report
+from engines.agents.incoming import Heard, hear
+from engines.agents.leases import Leases, leases
+from engines.agents.node_state import Look, look, touch
+from engines.agents.stale import StaleEpoch, StaleFences
+from jobs.nudge import nudge
+
+COUNT_EVERY_S = 5.0
+
+
+class Pace:
+    """The leases for as many nodes as there are, counted now and then."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._counted_s, self._nodes = clock, float("-inf"), 0
+
+    def granted(self) -> Leases:
+        if self._clock() - self._counted_s > COUNT_EVERY_S:
+            self._counted_s = self._clock()
+            self._nodes = Node.objects.exclude(last_sync_at=None).count()
+        return leases(self._nodes)
+
+
+PACE = Pace()
+
+
+def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
+    seen = touch(token_id, sync, now=now)
+    heard = Heard()
+    if seen is not None:
+        heard = hear(seen, sync.attempts, boot_id=sync.boot_id, now=now)
+        gpus_report(seen.node_id, seen.faults, sync.gpus)
+        if _changed(seen, heard, sync.power, now):
+            seen = look(token_id, sync.epoch)
+    else:
+        seen = look(token_id, sync.epoch)
+    if seen is None:
+        raise StaleEpoch
+    if heard.stale:
+        raise StaleFences(heard.stale)
+    running = wanted(seen, now=now)
+    granted = PACE.granted()
+    return Desired(
+        next_sync_s=granted.next_sync_s,
+        node_lease_s=granted.node_lease_s,
+        run_lease_s=granted.run_lease_s,
+        sample_interval_s=granted.sample_interval_s,
+        upload_interval_s=granted.upload_interval_s,
+        attempts=running.attempts,
+        cancels=running.cancels,
+        acks=tuple(heard.acks),
+        power_on=seen.state != State.OFF,
+    )
+
+
+def _changed(seen: Look, heard: Heard, power: Power, now: datetime) -> bool:
+    """Whether what was seen of the node is no longer so."""
+    itself = Node.objects.filter(pk=seen.node_id)
+    if heard.refused:
+        itself.update(samples_refused=F("samples_refused") + heard.refused)
+    # A lost node that speaks again was only out of hearing.
+    lost = seen.state == State.LOST
+    if lost:
+        advance(itself, sources=[State.LOST], to=State.READY, now=now, reason="")
+    # One that was switched on, and says so.
+    back = seen.state == State.JOINING and power is Power.ON
+    if back:
+        advance(itself, sources=[State.JOINING], to=State.READY, now=now, reason="")
+        nudge(seen.cluster_id)
+    return lost or back or heard.moved

@@ -1,0 +1,1 @@
+"""Experiments, calibration and benchmarks: nothing that the service needs."""

@@ -1,0 +1,1 @@
+"""AnalySIM (ICDE 2021)."""

@@ -1,0 +1,80 @@
+"""The grid of the AnalySIM experiment, and one run of it."""
+
+from itertools import product
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from lab.experiments.analysim.settings import PACE, Case, Placement, Policy, Sharing, setting_of
+from policies.registry import build
+from simulator.engine import Engine
+from simulator.measure import measure
+from simulator.metrics.summary import Summary
+from simulator.report.series import Series, series_of
+
+POLICIES: tuple[Policy, ...] = ("fifo", "sjf", "srtf", "las")
+PLACEMENTS: tuple[Placement, ...] = ("consolidate", "best fit", "random")
+SHARINGS: tuple[Sharing, ...] = ("static", "lending")
+LOADS = (0.7, 0.85, 1.0)
+BAR_LOAD = 1.0
+SEEDS = (0, 1, 2, 3)
+LARGE_GANG = 8
+SWITCH = (False, True)
+
+
+class Record(NamedTuple):
+    """What is kept of a run; `large_wait_s` is the mean wait of gangs of a whole node or more."""
+
+    summary: Summary
+    large_wait_s: float
+    partitions: dict[str, Summary]
+    series: Series | None
+
+
+def grid() -> list[Case]:
+    """Every cell with the first seed, and the cells that bars are about with all seeds."""
+    barred = [
+        Case("A", policy, "consolidate", preempt, move, "static", BAR_LOAD, seed)
+        for seed in SEEDS
+        for policy, preempt, move in product(POLICIES, SWITCH, SWITCH)
+    ]
+    cells_a = [
+        Case("A", policy, placement, preempt, move, sharing, load, SEEDS[0])
+        for load in reversed(LOADS)
+        for sharing, policy, placement, preempt, move in product(
+            SHARINGS, POLICIES, PLACEMENTS, SWITCH, SWITCH
+        )
+    ]
+    cells_b = [
+        Case("B", policy, placement, preempt, move, "none", 0.0, SEEDS[0])
+        for policy, placement, preempt, move in product(POLICIES, PLACEMENTS, SWITCH, SWITCH)
+    ]
+    return list(dict.fromkeys([*barred, *cells_a, *cells_b]))
+
+
+def plotted(case: Case) -> bool:
+    return (
+        case.cluster == "A"
+        and case.placement == "consolidate"
+        and case.sharing == "static"
+        and (case.load == BAR_LOAD and case.seed == SEEDS[0])
+    )
+
+
+def run_case(case: Case) -> dict[str, Any]:
+    """The record of a run, as it is stored."""
+    setting = setting_of(case)
+    outcome = Engine(setting, build(case.policy, case.parameters()), PACE).run()
+    measured = measure(outcome)
+    jobs = measured.jobs
+    large = jobs.wait_s[(jobs.gpus >= LARGE_GANG) & ~np.isnan(jobs.finished_s)]
+    series = series_of(outcome, measured) if plotted(case) else None
+    record = Record(
+        measured.summary,
+        float(large.mean()) if len(large) else float("nan"),
+        measured.partitions,
+        series,
+    )
+    kept: dict[str, Any] = msgspec.to_builtins(record._asdict())
+    return kept

@@ -1,0 +1,1 @@
+"""Every policy in money and in hours."""

@@ -1,0 +1,274 @@
+"""PowerFlow-style: JCT at equal energy against Gandiva, Tiresias, AFS, FIFO and fairwatt."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lab.experiments.bars import Bar, at_least
+from lab.experiments.powerflow import fairwatt
+from lab.experiments.powerflow.curve import Point, Spread, front, ratio, spread
+from lab.experiments.powerflow.plot import curve_figure
+from lab.experiments.powerflow.settings import (
+    ABLATION_ETAS,
+    ABLATIONS,
+    BASELINES,
+    COSTS,
+    ETAS,
+    PACE,
+    WAIT_PRICES_PER_H,
+    WINDOWS,
+    Ablation,
+    Case,
+    most_w,
+    setting_of,
+    workload,
+)
+from lab.experiments.runs import cpu_s, run_all
+from policies.registry import build
+from simulator.engine import Engine
+from simulator.measure import measure
+from simulator.progress import say, tell
+from simulator.report.files import write_json, write_summaries
+from simulator.report.page import page
+from simulator.report.png import DPI
+from simulator.report.svg import svg_of
+from simulator.report.table import aligned, figure_text
+
+Records = Mapping[str, dict[str, Any]]
+BEST_BAR, WORST_BAR = 3.39, 1.57
+
+
+def grid() -> list[Case]:
+    sweep = [Case(window, eta=eta) for window in WINDOWS for eta in ETAS]
+    baselines = [Case(window, baseline=name) for window in WINDOWS for name in BASELINES]
+    ablations = [
+        Case(window, eta=eta, ablation=ablation)
+        for window in WINDOWS
+        for ablation in ABLATIONS
+        for eta in ABLATION_ETAS
+    ]
+    dial = [
+        Case(window, wait_price_per_h=price) for window in WINDOWS for price in WAIT_PRICES_PER_H
+    ]
+    return [*sweep, *baselines, *ablations, *dial]
+
+
+def run_case(case: Case) -> dict[str, Any]:
+    """The record of a run, as it is stored."""
+    name, parameters = case.policy()
+    outcome = Engine(setting_of(case), build(name, parameters), PACE).run()
+    measured = measure(outcome)
+    joules, edges_s = measured.drawn.watts, measured.drawn.edges_s
+    return {
+        "summary": measured.summary,
+        "peak_w": float(joules.max(initial=0.0)) if len(edges_s) > 1 else 0.0,
+    }
+
+
+def reproduce(directory: Path, given: argparse.Namespace) -> int:
+    cases = grid()
+    runs = {case.name(): case for case in cases}
+    records = run_all(directory, runs, run_case, processes=given.processes, fresh=given.fresh)
+    ratios = ratios_of(records)
+    spreads = {name: spread(list(by.values())) for name, by in ratios.items()}
+    ours, theirs = dials_of(records), {w: curve_of(records, w) for w in WINDOWS}
+    bars = [*bars_of(spreads), fairwatt.bar_of(ours, theirs)]
+    changes = ablations_of(records)
+    results = _results(cases, records, ratios, bars, changes)
+    results["fairwatt"] = fairwatt.results_of(ours, theirs)
+    write_json(directory / "results.json", results)
+    write_summaries(
+        directory / "summary.csv", [(asdict(c), records[c.name()]["summary"]) for c in cases]
+    )
+    tables = [
+        ("JCT of a baseline over PowerFlow-style at its energy", _ratio_table(ratios, spreads)),
+        (
+            "fairwatt at equal energy",
+            fairwatt.table_of(ours, theirs, ETAS, WAIT_PRICES_PER_H),
+        ),
+        ("Ablations: factor to the whole policy at the same eta", _ablation_table(changes)),
+        ("Runs", _runs_table(cases, records)),
+    ]
+    _write_report(directory, records, tables, bars)
+    for _, table in tables[:3]:
+        tell(aligned(table))
+        tell("")
+    for bar in bars:
+        tell(bar.line())
+    say(f"written to {directory}")
+    return 0
+
+
+def point_of(records: Records, case: Case) -> Point:
+    summary = records[case.name()]["summary"]
+    return Point(float(summary["energy_kwh"]), float(summary["jct_mean_s"]))
+
+
+def curve_of(records: Records, window: int) -> list[Point]:
+    return [point_of(records, Case(window, eta=eta)) for eta in ETAS]
+
+
+def dials_of(records: Records) -> dict[int, list[Point]]:
+    """fairwatt's points, by window."""
+    return {
+        window: [point_of(records, Case(window, wait_price_per_h=p)) for p in WAIT_PRICES_PER_H]
+        for window in WINDOWS
+    }
+
+
+def ratios_of(records: Records) -> dict[str, dict[int, float]]:
+    """By baseline and window."""
+    return {
+        name: {
+            window: ratio(curve_of(records, window), point_of(records, Case(window, baseline=name)))
+            for window in WINDOWS
+        }
+        for name in BASELINES
+    }
+
+
+def bars_of(spreads: Mapping[str, Spread]) -> list[Bar]:
+    largest = [found.high for found in spreads.values() if found.known]
+    best, worst = max(largest, default=0.0), min(largest, default=0.0)
+    return [
+        at_least("the best baseline's largest JCT ratio at equal energy", best, BEST_BAR),
+        at_least("the worst baseline's largest JCT ratio at equal energy", worst, WORST_BAR),
+    ]
+
+
+def ablations_of(records: Records) -> list[dict[str, Any]]:
+    """What each part is worth: JCT and energy without it, over those with it, window by window."""
+    changes = []
+    for ablation in ABLATIONS:
+        for eta in ABLATION_ETAS:
+            jct, energy = _without(records, ablation, eta)
+            changes.append(
+                {
+                    "ablation": ablation,
+                    "eta": eta,
+                    "jct": spread(jct)._asdict(),
+                    "energy": spread(energy)._asdict(),
+                }
+            )
+    return changes
+
+
+def _without(records: Records, ablation: Ablation, eta: float) -> tuple[list[float], list[float]]:
+    pairs = [
+        (
+            point_of(records, Case(window, eta=eta, ablation=ablation)),
+            point_of(records, Case(window, eta=eta)),
+        )
+        for window in WINDOWS
+    ]
+    return (
+        [without.jct_s / whole.jct_s for without, whole in pairs],
+        [without.energy_kwh / whole.energy_kwh for without, whole in pairs],
+    )
+
+
+def _results(
+    cases: Sequence[Case],
+    records: Records,
+    ratios: Mapping[str, Mapping[int, float]],
+    bars: Sequence[Bar],
+    changes: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    return {
+        "settings": {
+            "costs": asdict(COSTS),
+            "pace": asdict(PACE),
+            "most_w": most_w(),
+            "jobs": {window: len(workload(window)) for window in WINDOWS},
+        },
+        "seeds": WINDOWS,
+        "cpu_s": cpu_s(records),
+        "rows": [{**asdict(case), "run": case.name(), **_row(records, case)} for case in cases],
+        "fronts": {window: front(curve_of(records, window)) for window in WINDOWS},
+        "ratios": [
+            {"baseline": name, "by_window": by, **spread(list(by.values()))._asdict()}
+            for name, by in ratios.items()
+        ],
+        "ablations": changes,
+        "bars": [bar.plain() for bar in bars],
+    }
+
+
+def _row(records: Records, case: Case) -> dict[str, Any]:
+    record = records[case.name()]
+    return {**record["summary"], "peak_w": record["peak_w"], "cpu_s": record["cpu_s"]}
+
+
+def _ratio_table(
+    ratios: Mapping[str, Mapping[int, float]], spreads: Mapping[str, Spread]
+) -> list[list[str]]:
+    rows = [["baseline", "min", "median", "max", *(f"window {w}" for w in WINDOWS)]]
+    for name, by in ratios.items():
+        low, median, high, _ = spreads[name]
+        cells = [low, median, high, *(by[window] for window in WINDOWS)]
+        rows.append([name, *map(figure_text, cells)])
+    return rows
+
+
+def _ablation_table(changes: Sequence[dict[str, Any]]) -> list[list[str]]:
+    rows = [["without", "eta", "JCT min", "median", "max", "energy min", "median", "max"]]
+    for change in changes:
+        cells = [
+            figure_text(change[figure][at])
+            for figure in ("jct", "energy")
+            for at in ("low", "median", "high")
+        ]
+        rows.append([change["ablation"], figure_text(change["eta"]), *cells])
+    return rows
+
+
+def _runs_table(cases: Sequence[Case], records: Records) -> list[list[str]]:
+    figures = (
+        ("JCT mean h", "jct_mean_s", 3600.0),
+        ("p99 h", "jct_p99_s", 3600.0),
+        ("MWh", "energy_kwh", 1000.0),
+        ("peak kW", "peak_w", 1000.0),
+        ("days", "makespan_s", 86_400.0),
+        ("allocated", "gpu_allocation", 1.0),
+        ("preempted", "preemptions", 1.0),
+        ("moved", "migrations", 1.0),
+    )
+    rows = [["run", *(heading for heading, _, _ in figures)]]
+    for case in cases:
+        found = _row(records, case)
+        cells = [figure_text(float(found[name]) / unit) for _, name, unit in figures]
+        rows.append([case.name(), *cells])
+    return rows
+
+
+def _write_report(
+    directory: Path,
+    records: Records,
+    tables: Sequence[tuple[str, Sequence[Sequence[str]]]],
+    bars: Sequence[Bar],
+) -> None:
+    figures = []
+    for window in WINDOWS:
+        beside = {name: point_of(records, Case(window, baseline=name)) for name in BASELINES}
+        swept = {
+            "PowerFlow-style": curve_of(records, window),
+            "fairwatt": dials_of(records)[window],
+        }
+        plot = curve_figure(swept, beside)
+        plot.savefig(directory / f"curve_window_{window}.png", dpi=DPI)
+        figures.append((f"Energy against mean completion time, window {window}", svg_of(plot)))
+    verdict = {True: "holds", False: "does not hold"}
+    text = page(
+        title="PowerFlow-style: completion times at equal energy",
+        facts={
+            bar.name: f"{figure_text(bar.value.mean)}, {bar.expected} ({verdict[bar.holds]})"
+            for bar in bars
+        },
+        tables=tables,
+        curves=[],
+        figures=figures,
+        notes=["16 nodes of 8 A100; Philly's busiest virtual cluster, five windows of two weeks."],
+    )
+    (directory / "report.html").write_text(text)

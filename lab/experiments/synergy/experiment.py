@@ -1,0 +1,224 @@
+"""Synergy (OSDI 2022): what CPUs and memory by sensitivity do for completion times."""
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lab.experiments.bars import Bar, at_least, facts_of
+from lab.experiments.runs import cpu_s, run_all
+from lab.experiments.synergy.grid import MULTI_LOAD, SEEDS, grid, run_case
+from lab.experiments.synergy.settings import (
+    BY_MONEY,
+    FIRST_MEASURED,
+    MEASURED_TO,
+    ORDERINGS,
+    ROUND_S,
+    Case,
+)
+from policies.synergy.packing import PackingName
+from simulator.metrics.intervals import Interval
+from simulator.progress import say, tell
+from simulator.report.files import write_json
+from simulator.report.page import Curve, page
+from simulator.report.png import write_plots
+from simulator.report.series import Series
+from simulator.report.table import aligned, figure_text
+
+Records = dict[str, dict[str, Any]]
+HOUR_S = 3600.0
+BAR_GAIN, BAR_OF_OPT = 3.4, 0.9
+BAR_BY_MONEY = 1.0
+# What the authors' simulator gives at 128 GPUs, single-GPU jobs, 9 jobs per hour, (20,70,10).
+AUTHORS_H: dict[tuple[str, PackingName], float] = {
+    ("fifo", "proportional"): 81.1,
+    ("fifo", "tune"): 21.9,
+    ("srtf", "tune"): 16.6,
+}
+
+_HEADINGS = (
+    "cell", "JCT mean h", "median h", "p99 h", "gain", "GPUs held", "CPUs given", "CPUs used",
+    "of bound", "stopped", "authors h",
+)  # fmt: skip
+
+
+def reproduce(directory: Path, given: argparse.Namespace) -> int:
+    cases = grid()
+    records = run_all(
+        directory,
+        {case.name(): case for case in cases},
+        run_case,
+        processes=given.processes,
+        fresh=given.fresh,
+    )
+    cells = list(dict.fromkeys(replace(case, seed=SEEDS[0]) for case in cases))
+    bars = bars_of(records, cells)
+    write_json(
+        directory / "results.json",
+        {
+            "settings": {
+                "round_s": ROUND_S,
+                "measured_jobs": [FIRST_MEASURED, MEASURED_TO],
+                "by_money": BY_MONEY,
+                "authors_h": {f"{o} {p}": hours for (o, p), hours in AUTHORS_H.items()},
+            },
+            "seeds": SEEDS,
+            "cpu_s": cpu_s(records),
+            "rows": [
+                {**asdict(case), "name": case.name(), **_figures(records[case.name()])}
+                for case in cases
+            ],
+            "gains": [_gain_row(records, cell) for cell in cells if _baseline(cell) in cells],
+            "bars": [bar.plain() for bar in bars],
+        },
+    )
+    table = [list(_HEADINGS), *(_row(records, cell) for cell in cells)]
+    _write_report(directory, records, cells, table, bars)
+    tell(aligned(table))
+    for bar in bars:
+        tell(bar.line())
+    say(f"written to {directory}")
+    return 0
+
+
+def _figures(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "series"}
+
+
+def _values(records: Records, cell: Case, figure: str) -> list[float]:
+    """Over the seeds that were run."""
+    names = [replace(cell, seed=seed).name() for seed in SEEDS]
+    found = [records[name][figure] for name in names if name in records]
+    return [math.nan if value is None else float(value) for value in found]
+
+
+def _spread(values: Sequence[float]) -> Interval:
+    """The mean, and the range over seeds."""
+    return Interval(sum(values) / len(values), min(values), max(values))
+
+
+def _baseline(cell: Case) -> Case:
+    return replace(cell, packing="proportional", pooled=False, migration=True, by_money=False)
+
+
+def gain_of(records: Records, cell: Case) -> Interval:
+    """How many times shorter completion is than with proportional shares, paired by seed."""
+    before = _values(records, _baseline(cell), "jct_mean_s")
+    after = _values(records, cell, "jct_mean_s")
+    return _spread([b / a for b, a in zip(before, after, strict=False)])
+
+
+def _gain_row(records: Records, cell: Case) -> dict[str, Any]:
+    mean_s = _spread(_values(records, cell, "jct_mean_s"))
+    kept = {name: value for name, value in asdict(cell).items() if name != "seed"}
+    return {**kept, "jct_mean_s": mean_s._asdict(), "gain": gain_of(records, cell)._asdict()}
+
+
+def bars_of(records: Records, cells: Sequence[Case]) -> list[Bar]:
+    by_money = [cell for cell in cells if cell.by_money]
+    tuned = [cell for cell in cells if cell.packing == "tune" and cell.migration]
+    tuned = [cell for cell in tuned if not cell.by_money]
+    best = max(tuned, key=lambda cell: gain_of(records, cell).mean)
+    gain = gain_of(records, best)
+    solved = [cell for cell in cells if cell.packing == "opt"]
+    near = [
+        opt / tune
+        for cell in solved
+        for opt, tune in zip(
+            _values(records, cell, "jct_mean_s"),
+            _values(records, replace(cell, packing="tune", pooled=False), "jct_mean_s"),
+            strict=False,
+        )
+    ]
+    speed = [value for cell in tuned for value in _values(records, cell, "of_bound")]
+    return [
+        Bar(
+            f"largest gain in mean JCT over proportional ({_cell_name(best)})",
+            f"at least {BAR_GAIN:g}",
+            gain,
+            gain.mean >= BAR_GAIN,
+        ),
+        at_least("TUNE's mean JCT against OPT's, the worst cell and seed", min(near), BAR_OF_OPT),
+        at_least(
+            "TUNE's total speed as a share of the bound, the worst run",
+            min(value for value in speed if not math.isnan(value)),
+            BAR_OF_OPT,
+        ),
+        *(_no_slower(records, cell) for cell in by_money),
+    ]
+
+
+def _no_slower(records: Records, cell: Case) -> Bar:
+    """fairwatt against the best of the orderings in the same cell, paired by seed."""
+    ours = _values(records, cell, "jct_mean_s")
+    # The first seeds were run of both.
+    theirs = _values(records, replace(cell, by_money=False), "jct_mean_s")
+    ratio = _spread([one / other for one, other in zip(ours, theirs, strict=False)])
+    name = f"mean JCT of {_cell_name(cell)} as a share of {cell.ordering.upper()} {cell.packing}'s"
+    return Bar(name, f"at most {BAR_BY_MONEY:g}", ratio, ratio.mean <= BAR_BY_MONEY)
+
+
+def _cell_name(cell: Case) -> str:
+    return cell.name().replace(f", seed {cell.seed}", "")
+
+
+def _row(records: Records, cell: Case) -> list[str]:
+    def text(figure: str, unit: float = 1.0) -> str:
+        found = _spread(_values(records, cell, figure))
+        return _ranged(Interval(found.mean / unit, found.low / unit, found.high / unit))
+
+    hours = [text(name, HOUR_S) for name in ("jct_mean_s", "jct_median_s", "jct_p99_s")]
+    gain = _ranged(gain_of(records, cell)) if _baseline(cell).name() in records else "-"
+    shares = [text(name) for name in ("gpus_held", "cpus_given", "cpus_used", "of_bound")]
+    primary = cell == Case(cell.ordering, cell.packing)
+    authors = AUTHORS_H.get((cell.ordering, cell.packing)) if primary else None
+    said = "-" if authors is None else figure_text(authors)
+    return [_cell_name(cell), *hours, gain, *shares, text("preemptions"), said]
+
+
+def _ranged(found: Interval) -> str:
+    low, high = figure_text(found.low), figure_text(found.high)
+    mean = figure_text(found.mean)
+    return mean if low == high else f"{mean} [{low}, {high}]"
+
+
+def _write_report(
+    directory: Path,
+    records: Records,
+    cells: Sequence[Case],
+    table: list[list[str]],
+    bars: Sequence[Bar],
+) -> None:
+    curves = []
+    shown: tuple[PackingName, ...] = ("proportional", "greedy", "tune")
+    for ordering in ORDERINGS:
+        for packing in shown:
+            for case in (Case(ordering, packing), Case(ordering, packing, "multi", MULTI_LOAD)):
+                found = records[case.name()].get("series")
+                if found is not None:
+                    label = f"{ordering.upper()} {packing}, {case.gangs}"
+                    curves.append(Curve(label, msgspec.convert(found, Series)))
+    for cell in (c for c in cells if c.by_money and "series" in records[c.name()]):
+        found = records[cell.name()]["series"]
+        curves.append(Curve(f"fairwatt, {cell.gangs}", msgspec.convert(found, Series)))
+    write_plots(directory, curves)
+    text = page(
+        title="Synergy: CPUs and memory by sensitivity",
+        facts=facts_of(bars),
+        tables=[("Mean completion times and gains; ranges are over seeds", table)],
+        curves=curves,
+        notes=[
+            "Servers of 8 V100, 24 CPUs and 500 GB; rounds every 300 s; statistics over jobs "
+            "4000 to 5000. Load is jobs per hour on 128 GPUs, and in proportion on other clusters.",
+            "OPT's linear program takes CPUs and memory for granted wherever they are wanted, so "
+            "that it is run on a cluster whose servers are pooled. 'Staying' is TUNE without "
+            "exchanging the places of running jobs.",
+            "fairwatt plans with a price on waiting and next to none on energy: it is after the "
+            "same mean completion time.",
+        ],
+    )
+    (directory / "report.html").write_text(text)

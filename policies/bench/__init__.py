@@ -1,0 +1,1 @@
+"""What policies are made with: the round's scratch ledger, placement, power, reach."""

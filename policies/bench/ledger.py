@@ -1,0 +1,287 @@
+"""The scratch book of one round: what is still free, and who holds what was promised."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from policies.bench.free_index import FreeIndex
+from policies.bench.machine_layout import Shelf
+from policies.bench.power import budget_w, drawn_w, limited, partition_budgets_w, watts_per_gpu
+from policies.bench.reach import Atlas, Shape
+from policies.contract.columns import F64
+from policies.contract.snapshot import UNLIMITED, Snapshot, Span
+
+RowPiece = tuple[int, int, int, int]
+"""Node row, GPU mask, CPUs, memory in MiB."""
+
+Indexes = tuple[FreeIndex, ...]
+
+
+class Ask:
+    """What one shape of job needs, with the indexes that may serve it, by GPU type."""
+
+    __slots__ = (
+        "cpus",
+        "epoch",
+        "gpus",
+        "lent",
+        "mem_mib",
+        "own",
+        "span",
+        "types",
+        "unfit",
+        "watts",
+    )
+
+    def __init__(
+        self,
+        shape: Shape,
+        watts: list[float],
+        own: dict[int, Indexes],
+        lent: dict[int, Indexes],
+    ) -> None:
+        self.gpus = shape.gpus
+        self.cpus = shape.cpus_per_gpu
+        self.mem_mib = shape.mem_mib_per_gpu
+        self.span = Span(shape.span)
+        self.watts = watts
+        self.types = tuple(own)
+        self.own = own
+        self.lent = lent
+        # Nodes whose CPUs, memory or watts were too short for this ask: within a round they only
+        # get shorter, until something is undone and the epoch moves on.
+        self.unfit = 0
+        self.epoch = 0
+
+
+class Hold(NamedTuple):
+    """A placement taken from the ledger, which `undo` gives back."""
+
+    ledger: "Ledger"
+    tenant: int
+    gpu_type: int
+    gpus: int
+    pieces: list[RowPiece]
+    watts: list[float]
+    """Of every piece."""
+
+    def undo(self) -> None:
+        self.ledger.charge(self.tenant, self.gpu_type, -self.gpus)
+        for piece, watts in zip(self.pieces, self.watts, strict=True):
+            self.ledger.draw(piece[0], -watts)
+        self.ledger.give(self.pieces)
+
+
+Strategy = Callable[["Ledger", Ask, Indexes], list[RowPiece] | None]
+
+
+class Ledger:
+    """With a `shelf`, what only depends on the machines is taken over from the round before."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        strategy: Strategy,
+        *,
+        keeps_blocks: bool = False,
+        shelf: Shelf | None = None,
+    ) -> None:
+        nodes, tenants = snapshot.nodes, snapshot.tenants
+        layout = (shelf or Shelf()).layout(snapshot, keeps_blocks=keeps_blocks)
+        self.atlas: Atlas = layout.atlas
+        self.snapshot = snapshot
+        self.strategy = strategy
+        self.epoch = 0
+        self.keeps_blocks = keeps_blocks
+        self.free: list[int] = nodes.free_gpus.tolist()
+        self.cpus: list[int] = nodes.free_cpus.tolist()
+        self.mem_mib: list[int] = nodes.free_mem_mib.tolist()
+        self.gpus = layout.gpus
+        self.gpu_type = layout.gpu_type
+        self.partition = layout.partition
+        self.host_w = layout.host_w
+        self.idle_w = layout.idle_w
+        self.indexes = layout.indexes(nodes.free_gpus)
+        self._index_key = layout.index_key
+        self.quota: list[int] = tenants.quota_gpus.tolist()
+        self.used: list[int] = tenants.used_gpus.tolist()
+        self.quota_by_type: list[list[int]] = tenants.quota_by_type.tolist()
+        self.used_by_type: list[list[int]] = tenants.used_by_type.tolist()
+        self.limits_types: list[bool] = (tenants.quota_by_type != UNLIMITED).any(axis=1).tolist()
+        self._serving: dict[
+            tuple[int, int, bool], tuple[dict[int, Indexes], dict[int, Indexes]]
+        ] = {}
+        self._open_power_account()
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """The same numbers for the same snapshot."""
+        return np.random.default_rng(self.snapshot.seed)
+
+    def _open_power_account(self) -> None:
+        snapshot = self.snapshot
+        self.watts_left = math.inf
+        self.partition_watts_left = partition_budgets_w(snapshot)
+        self.watts_per_gpu: F64 | None = None
+        if limited(snapshot):
+            self.watts_per_gpu = watts_per_gpu(snapshot)
+            drawn = drawn_w(snapshot, self.watts_per_gpu)
+            self.watts_left = budget_w(snapshot) - float(drawn.sum())
+            for partition, watts in enumerate(drawn.tolist()):
+                self.partition_watts_left[partition] -= watts
+
+    def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
+        """The ask of a shape; `like_job` is any job row that draws the same watts."""
+        watts = [] if self.watts_per_gpu is None else self.watts_per_gpu[like_job].tolist()
+        key = (shape.partition, shape.gpu_types, mixes_home_and_lent)
+        if key not in self._serving:
+            self._serving[key] = self._indexes_for(*key)
+        own, lent = self._serving[key]
+        return Ask(shape, watts, own, lent)
+
+    def _indexes_for(
+        self, partition: int, gpu_types: int, mixes_home_and_lent: bool
+    ) -> tuple[dict[int, Indexes], dict[int, Indexes]]:
+        """By GPU type: the indexes of a partition's own nodes, and of nodes it may borrow."""
+        lends = self.snapshot.partitions.lends.tolist()
+        lenders = [p for p, lent in enumerate(lends) if lent and p != partition]
+        borrowed = [partition, *lenders] if mixes_home_and_lent else lenders
+        own: dict[int, Indexes] = {}
+        lent: dict[int, Indexes] = {}
+        for gpu_type in range(len(self.snapshot.gpu_types)):
+            if gpu_types >> gpu_type & 1:
+                own[gpu_type] = self._existing([partition], gpu_type)
+                lent[gpu_type] = self._existing(borrowed, gpu_type)
+        return own, lent
+
+    def _existing(self, partitions: list[int], gpu_type: int) -> Indexes:
+        keys = [(partition, gpu_type) for partition in partitions]
+        return tuple(self.indexes[key] for key in keys if key in self.indexes)
+
+    def types_within_quota(self, tenant: int, ask: Ask) -> tuple[int, ...]:
+        """The GPU types of `ask` that the tenant's quotas leave room for; `ask.types` when all."""
+        if self.quota[tenant] != UNLIMITED and self.used[tenant] + ask.gpus > self.quota[tenant]:
+            return ()
+        if not self.limits_types[tenant]:
+            return ask.types
+        quota, used = self.quota_by_type[tenant], self.used_by_type[tenant]
+        within = tuple(
+            t for t in ask.types if quota[t] == UNLIMITED or used[t] + ask.gpus <= quota[t]
+        )
+        return ask.types if len(within) == len(ask.types) else within
+
+    def try_place(
+        self, ask: Ask, tenant: int, types: tuple[int, ...], *, borrow: bool = False
+    ) -> Hold | None:
+        """Take room for the whole ask on one of `types`, first listed first, or take nothing."""
+        if ask.epoch != self.epoch:
+            ask.unfit, ask.epoch = 0, self.epoch
+        served = ask.lent if borrow else ask.own
+        for gpu_type in types:
+            indexes = served[gpu_type]
+            if not indexes:
+                continue
+            pieces = self.strategy(self, ask, indexes)
+            if pieces is None:
+                continue
+            hold = self.try_take(ask, tenant, gpu_type, pieces)
+            if hold is not None:
+                return hold
+        return None
+
+    def try_take(self, ask: Ask, tenant: int, gpu_type: int, pieces: list[RowPiece]) -> Hold | None:
+        """Take these pieces for the whole ask, or nothing if watts are short."""
+        watts = self.watts_for(ask, pieces)
+        if ask.watts and not self._can_draw(pieces, watts):
+            return None
+        self.take(pieces)
+        self.charge(tenant, gpu_type, ask.gpus)
+        if ask.watts:
+            for piece, piece_w in zip(pieces, watts, strict=True):
+                self.draw(piece[0], piece_w)
+        return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
+
+    def would_place(self, ask: Ask, types: tuple[int, ...]) -> bool:
+        """Whether `try_place` would find room, apart from watts."""
+        if ask.epoch != self.epoch:
+            ask.unfit, ask.epoch = 0, self.epoch
+        return any(ask.own[kind] and self.strategy(self, ask, ask.own[kind]) for kind in types)
+
+    def fits(self, node: int, ask: Ask, gpus: int) -> bool:
+        """Room for `gpus` GPUs of `ask` on `node` apart from the GPUs themselves."""
+        return (
+            self.cpus[node] >= ask.cpus * gpus
+            and self.mem_mib[node] >= ask.mem_mib * gpus
+            and (not ask.watts or self.watts_of(ask, node, gpus) <= self.spare_w(node))
+        )
+
+    def room(self, node: int, ask: Ask) -> int:
+        """How many GPUs of `ask` the node has room for."""
+        count = self.free[node].bit_count()
+        if ask.cpus:
+            count = min(count, self.cpus[node] // ask.cpus)
+        if ask.mem_mib:
+            count = min(count, self.mem_mib[node] // ask.mem_mib)
+        return count
+
+    def watts_of(self, ask: Ask, node: int, gpus: int) -> float:
+        gpu_type = self.gpu_type[node]
+        return gpus * (ask.watts[gpu_type] - self.idle_w[gpu_type] + self.host_w[node])
+
+    def watts_for(self, ask: Ask, pieces: Sequence[RowPiece]) -> list[float]:
+        if not ask.watts:
+            return [0.0] * len(pieces)
+        return [self.watts_of(ask, node, gpus.bit_count()) for node, gpus, _, _ in pieces]
+
+    def spare_w(self, node: int) -> float:
+        """Watts that may be added on a node, under the cluster's and its partition's budget."""
+        return min(self.watts_left, self.partition_watts_left[self.partition[node]])
+
+    def draw(self, node: int, watts: float) -> None:
+        self.watts_left -= watts
+        self.partition_watts_left[self.partition[node]] -= watts
+
+    def _can_draw(self, pieces: Sequence[RowPiece], watts: Sequence[float]) -> bool:
+        if sum(watts) > self.watts_left:
+            return False
+        wanted: dict[int, float] = {}
+        for piece, piece_w in zip(pieces, watts, strict=True):
+            partition = self.partition[piece[0]]
+            wanted[partition] = wanted.get(partition, 0.0) + piece_w
+        return all(w <= self.partition_watts_left[p] for p, w in wanted.items())
+
+    def take(self, pieces: Sequence[RowPiece]) -> None:
+        for node, gpus, cpus, mem_mib in pieces:
+            self._change(node, self.free[node] & ~gpus)
+            self.cpus[node] -= cpus
+            self.mem_mib[node] -= mem_mib
+
+    def give(self, pieces: Sequence[RowPiece]) -> None:
+        for node, gpus, cpus, mem_mib in pieces:
+            self._change(node, self.free[node] | gpus)
+            self.cpus[node] += cpus
+            self.mem_mib[node] += mem_mib
+        self.epoch += 1
+
+    def charge(self, tenant: int, gpu_type: int, gpus: int) -> None:
+        self.used[tenant] += gpus
+        self.used_by_type[tenant][gpu_type] += gpus
+
+    def _change(self, node: int, after: int) -> None:
+        key = self._index_key[node]
+        if key is not None:
+            self.indexes[key].change(node, self.free[node], after, self.gpus[node])
+        self.free[node] = after
+
+    def alike(self, node: int) -> list[int]:
+        """The ready nodes of the node's partition and GPU type."""
+        key = self._index_key[node]
+        return [] if key is None else self.indexes[key].rows
+
+    def nodes_of(self, indexes: Indexes) -> list[int]:
+        if len(indexes) == 1:
+            return indexes[0].rows
+        return sorted(row for index in indexes for row in index.rows)

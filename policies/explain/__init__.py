@@ -1,0 +1,1 @@
+"""Why jobs wait: reasons, evidence and remedies."""

@@ -1,1 +1,0 @@
-"""Pure models of what work costs: tariffs, carbon and money."""

@@ -1,0 +1,119 @@
+"""The result of a fit: the model, how well it meets its points, and where it may be believed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from policies.contract.columns import F64
+from policies.fault import Problem
+from policies.performance.solving import NOISE, Estimate
+
+Model_co = TypeVar("Model_co", covariant=True)
+
+# Two standard deviations hold 95 % of normal errors.
+DEVIATIONS = 2.0
+# Repeated measurements of one configuration differ by about this much (data/zeus: 2 %).
+LEAST_SPREAD = 0.02
+# Fewer points than this beyond the parameters say nothing of the error.
+LEAST_DEGREES = 0.5
+# What is known from too little may well be wrong by a factor of two.
+WIDE_SPREAD = math.log(2.0)
+# A prediction beyond the points: its interval grows by this factor per doubling of the distance.
+GROWTH = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Where one axis was measured; one value only means that the axis was never varied."""
+
+    low: float
+    high: float
+
+    @property
+    def varied(self) -> bool:
+        return self.high > self.low
+
+    def contains(self, value: float) -> bool:
+        slack = 1e-6 * max(abs(self.low), abs(self.high))
+        return self.low - slack <= value <= self.high + slack
+
+    def doublings_outside(self, value: float) -> float:
+        """How often the distance to the nearest measured value doubles it; 0 inside."""
+        if self.contains(value) or value <= 0 or self.low <= 0:
+            return 0.0
+        return abs(math.log2(value / (self.low if value < self.low else self.high)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fit(Generic[Model_co]):
+    """`residuals` are relative: predicted over measured, less one, in the order of the points.
+
+    `notes` say what the points could not tell, and what was assumed instead. `wide` marks a model
+    from too little to know its own error.
+    """
+
+    model: Model_co
+    parameters: Mapping[str, float]
+    residuals: F64
+    points: int
+    ranges: Mapping[str, Range]
+    spread: float
+    """Half the width of a prediction's interval, as a logarithm."""
+    notes: tuple[Problem, ...] = ()
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    """The terms as the fit found them: ratios as logarithms (`usual.py`)."""
+
+    @property
+    def mean_error(self) -> float:
+        return float(np.abs(self.residuals).mean())
+
+    @property
+    def worst_error(self) -> float:
+        return float(np.abs(self.residuals).max())
+
+    @property
+    def wide(self) -> bool:
+        return self.spread >= WIDE_SPREAD
+
+    def leaves(self, **at: float) -> tuple[str, ...]:
+        """The axes on which a configuration lies outside the points."""
+        return tuple(
+            axis for axis, value in at.items()
+            if axis in self.ranges and not self.ranges[axis].contains(value)
+        )  # fmt: skip
+
+    def interval(self, value: float, **at: float) -> tuple[float, float]:
+        """Low and high around a predicted value; wider the further it is from the points."""
+        outside = sum(
+            self.ranges[axis].doublings_outside(v) for axis, v in at.items() if axis in self.ranges
+        )
+        factor = math.exp(self.spread * GROWTH ** min(outside, 8.0))
+        return value / factor, value * factor
+
+
+def spread_of(residuals: F64, told: float) -> float:
+    """From the errors at the points, of which `told` went into parameters.
+
+    One more point with the usual noise is counted, so that a lucky fit does not look certain.
+    """
+    degrees = len(residuals) - told
+    if degrees < LEAST_DEGREES:
+        return WIDE_SPREAD
+    squares = float((np.log1p(np.maximum(residuals, -0.99)) ** 2).sum()) + NOISE**2
+    return float(
+        np.clip(DEVIATIONS * math.sqrt(squares / (degrees + 1)), LEAST_SPREAD, WIDE_SPREAD)
+    )
+
+
+def ranges_of(columns: Mapping[str, Sequence[float] | F64]) -> dict[str, Range]:
+    """Of every axis that was told at all."""
+    ranges = {}
+    for axis, values in columns.items():
+        known = np.asarray(values, np.float64)
+        known = known[~np.isnan(known)]
+        if len(known):
+            ranges[axis] = Range(float(known.min()), float(known.max()))
+    return ranges

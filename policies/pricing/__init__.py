@@ -1,0 +1,1 @@
+"""What energy costs over time: tariffs, curves, peaks, money."""

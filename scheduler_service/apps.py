@@ -1,0 +1,7 @@
+"""Django's entry for the porch."""
+
+from django.apps import AppConfig
+
+
+class ServiceConfig(AppConfig):
+    name = "scheduler_service"

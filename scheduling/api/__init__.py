@@ -1,0 +1,1 @@
+"""Rounds, decisions and explanations over HTTP."""

@@ -1,0 +1,65 @@
+"""Rounds, what they decided, and how the shadow would have done."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from rest_framework.decorators import action
+from rest_framework.request import Request
+
+from clusters.models import Cluster
+from jobs.api.filters import LIMIT, ROUNDS
+from rest.filters import IntegerFilter
+from rest.problems import NotFound
+from rest.serializers import represented
+from rest.views import Answer, JSONView, ListMixin, RetrieveMixin, respond
+from scheduling import selectors
+from scheduling.api import examples, filters, serializers
+from scheduling.decisions import decisions
+from scheduling.models import Round
+from scheduling.shadow_report import shadow_report
+
+
+class RoundViewSet(ListMixin, RetrieveMixin):
+    """Runs of a policy, with milliseconds per step."""
+
+    resource = "rounds"
+    rights = {"list": "rounds.read", "retrieve": "rounds.read", "decisions": "decisions.read"}
+    output = serializers.RoundOut
+    outputs = {"decisions": serializers.DecisionPage}
+    query_parameters = {"decisions": {"limit": LIMIT, "cursor": IntegerFilter()}}
+    examples = examples.ROUNDS
+    filterset_class = filters.RoundFilters
+
+    def rows(self) -> QuerySet[Round]:
+        return selectors.rounds()
+
+    @action(detail=True, methods=["get"])
+    def decisions(self, request: Request, **kwargs: Any) -> HttpResponse:
+        """What the round said about each job, by job. Tenants see the entries of their own jobs."""
+        asked = self.query()
+        limit = asked.get("limit", LIMIT.default)
+        entry = Round.objects.filter(pk=int(self.kwargs["id"])).defer("snapshot").first()
+        if entry is None:
+            raise NotFound
+        found = decisions(self.caller, entry, after=asked.get("cursor", 0), limit=limit + 1)
+        page = found[:limit]
+        body = {"items": page, "next": str(page[-1].job_id) if len(found) > limit else None}
+        return respond(Answer(represented(serializers.DecisionPage, body)))
+
+
+class ShadowView(JSONView):
+    """How the cluster's shadow policy would have done in the last rounds."""
+
+    resource = "shadow"
+    rights = {"get": "rounds.read"}
+    output = serializers.ShadowOut
+    query_parameters = {"get": {"rounds": ROUNDS}}
+    examples = examples.SHADOW
+
+    def get(self, request: Request, cluster_id: str) -> HttpResponse:
+        cluster = Cluster.objects.filter(pk=int(cluster_id)).first()
+        if cluster is None:
+            raise NotFound
+        report = shadow_report(cluster, rounds=self.query().get("rounds", ROUNDS.default))
+        return respond(Answer(represented(serializers.ShadowOut, report)))

@@ -1,0 +1,1 @@
+"""Rows of one cluster become a snapshot."""

@@ -1,0 +1,256 @@
+"""Rows of one cluster become a Snapshot, in a fixed number of queries and one consistent view."""
+
+from datetime import datetime
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection, transaction
+
+from clusters.models import Cluster, GpuType, Partition
+from energy.budgets.energy import energy_left
+from energy.budgets.peak import demand_seen
+from energy.budgets.power import planned_budgets
+from policies.contract.snapshot import (
+    Blocked,
+    GpuTypeTable,
+    JobTable,
+    NodeTable,
+    PartitionTable,
+    Placements,
+    Prices,
+    ProfileTable,
+    Snapshot,
+    TenantTable,
+)
+from scheduling.snapshot import queries
+from scheduling.snapshot.copy_read import read
+from scheduling.snapshot.profile_tensors import profile_table
+from scheduling.snapshot.remaining import Where, remaining_s, steps_per_s
+from tariffs.curves import price_curves
+
+Rows = npt.NDArray[Any]
+
+# Indexed by the position that queries.NODES gives each state, counted from one; 8 boots.
+_NODE_STATES = np.array([-1, 0, 1, 2, 3, 3, 3, 3, 4])
+
+
+def load_snapshot(cluster: Cluster, *, now: datetime, seed: int) -> Snapshot:
+    outermost = not connection.in_atomic_block
+    with transaction.atomic():
+        if outermost:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return _load(cluster, now, seed)
+
+
+def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
+    gpu_types = list(GpuType.objects.order_by("id"))
+    partitions = list(Partition.objects.filter(cluster=cluster).order_by("id"))
+    tenants = _read_tenants()
+    nodes = _read_nodes(cluster.pk, now.timestamp())
+    jobs = _read_jobs(cluster.pk, now.timestamp())
+    pieces = read(
+        queries.PLACEMENTS.format(cluster=cluster.pk, now_s=now.timestamp()),
+        job="i8", node="i8", gpus="i8", cpus="i8", mem_mib="i8",
+    )  # fmt: skip
+    type_ids = np.array([kind.pk for kind in gpu_types], np.int64)
+    partition_ids = np.array([partition.pk for partition in partitions], np.int64)
+    placements = _placements(jobs, nodes, pieces)
+    node_table = _node_table(nodes, partition_ids, type_ids)
+    asked_gpus = np.concatenate([jobs["min_gpus"], jobs["max_gpus"], jobs["gpus"]])
+    profiles = profile_table(
+        np.unique(jobs["profile"]), gpu_types, asked_gpus[np.tile(jobs["profile"] > 0, 3)]
+    )
+    budgets, energy = planned_budgets(cluster, now=now), energy_left(cluster, now=now)
+    peak_w, demand_price_per_w = demand_seen(cluster, now=now)
+    return Snapshot(
+        now_s=now.timestamp(),
+        seed=seed,
+        pue=float(cluster.pue),
+        power_budget_w=budgets.cluster_w,
+        energy_left_j=inf if energy is None else energy.left_j,
+        energy_until_s=inf if energy is None else energy.until_at.timestamp(),
+        peak_w=peak_w,
+        demand_price_per_w=demand_price_per_w,
+        jobs=_job_table(
+            jobs,
+            profiles,
+            now.timestamp(),
+            tenant_ids=tenants["id"],
+            partition_ids=partition_ids,
+            held_type=_held_types(placements, node_table),
+        ),
+        placements=placements,
+        nodes=node_table,
+        gpu_types=GpuTypeTable.of(
+            name=tuple(kind.name for kind in gpu_types),
+            idle_w=[kind.idle_w for kind in gpu_types],
+            max_w=[kind.max_w for kind in gpu_types],
+            mem_mib=[kind.memory_mib for kind in gpu_types],
+        ),
+        partitions=PartitionTable.of(
+            id=partition_ids,
+            name=tuple(partition.name for partition in partitions),
+            lends=[partition.lends for partition in partitions],
+            power_budget_w=[budgets.of(partition.pk) for partition in partitions],
+        ),
+        tenants=_tenant_table(tenants, type_ids),
+        profiles=profiles,
+        prices=_prices(cluster, now),
+    )
+
+
+def _read_tenants() -> Rows:
+    return read(queries.TENANTS, id="i8", weight="f8", quota="i8", used="i8", energy_left_j="f8")
+
+
+def _read_nodes(cluster_id: int, now_s: float) -> Rows:
+    return read(
+        queries.NODES.format(cluster=cluster_id, now_s=now_s),
+        id="i8", state="i8", partition="i8", gpu_type="i8", rack="i8", switch="i8",
+        cpus="i8", free_cpus="i8", mem_mib="i8", free_mem_mib="i8",
+        host_idle_w="f8", host_peak_w="f8", gpus="i8", healthy="i8", held="i8",
+    )  # fmt: skip
+
+
+def _read_jobs(cluster_id: int, now_s: float) -> Rows:
+    return read(
+        queries.JOBS.format(cluster=cluster_id, now_s=now_s),
+        state="i8", id="i8", tenant="i8", profile="i8", partition="i8", held="i8", unmet="i8",
+        priority="i8", submitted_s="f8", deadline_s="f8", tardiness_weight="f8",
+        min_gpus="i8", max_gpus="i8", gpu_types="i8", cpus_per_gpu="i8", mem_mib_per_gpu="i8",
+        span="i8", preemptible="i8", work_total="f8", work_done="f8", attained_gpu_s="f8",
+        est_total_s="f8", checkpoint_s="f8", restart_cost_s="f8",
+        started_s="f8", clock_mhz="i8", gpus="i8", steps_per_s="f8",
+    )  # fmt: skip
+
+
+def _job_table(
+    jobs: Rows,
+    profiles: ProfileTable,
+    now_s: float,
+    *,
+    tenant_ids: Rows,
+    partition_ids: Rows,
+    held_type: Rows,
+) -> JobTable:
+    run_s = np.maximum(now_s - np.nan_to_num(jobs["started_s"], nan=now_s), 0)
+    attained_gpu_s = jobs["attained_gpu_s"] + run_s * jobs["gpus"]
+    profile = _row_of(jobs["profile"], profiles.id)
+    gpu_types = jobs["gpu_types"].astype(np.int64).view(np.uint64)
+    gpus = np.where(jobs["gpus"] > 0, jobs["gpus"], jobs["min_gpus"])
+    predicted_per_s = steps_per_s(
+        Where(profile, held_type, gpu_types, gpus, jobs["clock_mhz"]), profiles
+    )
+    work_left = np.maximum(jobs["work_total"] - jobs["work_done"], 0)
+    by_estimate_s = np.maximum(jobs["est_total_s"] - attained_gpu_s / jobs["min_gpus"], 0)
+    blocked = np.where(jobs["unmet"] > 0, Blocked.DEPENDENCY, Blocked.NO)
+    return JobTable.of(
+        id=jobs["id"],
+        tenant=_row_of(jobs["tenant"], tenant_ids),
+        profile=profile,
+        partition=_row_of(jobs["partition"], partition_ids),
+        state=jobs["state"],
+        blocked=np.where(jobs["held"] > 0, Blocked.HELD, blocked),
+        priority=jobs["priority"],
+        submitted_s=jobs["submitted_s"],
+        deadline_s=jobs["deadline_s"],
+        tardiness_weight=jobs["tardiness_weight"],
+        min_gpus=jobs["min_gpus"],
+        max_gpus=jobs["max_gpus"],
+        gpu_types=gpu_types,
+        cpus_per_gpu=jobs["cpus_per_gpu"],
+        mem_mib_per_gpu=jobs["mem_mib_per_gpu"],
+        span=jobs["span"] - 1,
+        preemptible=jobs["preemptible"] > 0,
+        work_total=jobs["work_total"],
+        work_left=work_left,
+        attained_gpu_s=attained_gpu_s,
+        est_total_s=np.where(
+            np.isnan(jobs["est_total_s"]), jobs["work_total"] / predicted_per_s, jobs["est_total_s"]
+        ),
+        est_run_s=remaining_s(work_left, jobs["steps_per_s"], predicted_per_s, by_estimate_s),
+        started_s=jobs["started_s"],
+        checkpoint_s=jobs["checkpoint_s"],
+        restart_cost_s=jobs["restart_cost_s"],
+        clock_mhz=jobs["clock_mhz"],
+    )
+
+
+def _placements(jobs: Rows, nodes: Rows, pieces: Rows) -> Placements:
+    """Pieces come ordered by job id, as the jobs do, so each job's are contiguous."""
+    offset = np.searchsorted(pieces["job"], np.append(jobs["id"], np.iinfo(np.int64).max))
+    return Placements.of(
+        offset=offset,
+        node=_row_of(pieces["node"], nodes["id"]),
+        gpus=pieces["gpus"].astype(np.int64).view(np.uint64),
+        cpus=pieces["cpus"],
+        mem_mib=pieces["mem_mib"],
+    )
+
+
+def _held_types(placements: Placements, nodes: NodeTable) -> Rows:
+    """Of each job the GPU type of its first piece; -1 while it holds nothing."""
+    types = np.full(len(placements.offset) - 1, -1, np.int64)
+    holds = np.diff(placements.offset) > 0
+    types[holds] = nodes.gpu_type[placements.node[placements.offset[:-1][holds]]]
+    return types
+
+
+def _node_table(nodes: Rows, partition_ids: Rows, type_ids: Rows) -> NodeTable:
+    return NodeTable.of(
+        id=nodes["id"],
+        state=_NODE_STATES[nodes["state"]],
+        partition=_row_of(nodes["partition"], partition_ids),
+        gpu_type=_row_of(nodes["gpu_type"], type_ids),
+        gpus=nodes["gpus"],
+        free_gpus=(nodes["healthy"] & ~nodes["held"]).astype(np.int64).view(np.uint64),
+        cpus=nodes["cpus"],
+        free_cpus=nodes["free_cpus"],
+        mem_mib=nodes["mem_mib"],
+        free_mem_mib=nodes["free_mem_mib"],
+        rack=_row_of(nodes["rack"], np.unique(nodes["rack"][nodes["rack"] >= 0])),
+        switch=_row_of(nodes["switch"], np.unique(nodes["switch"][nodes["switch"] >= 0])),
+        host_idle_w=nodes["host_idle_w"],
+        host_peak_w=nodes["host_peak_w"],
+    )
+
+
+def _tenant_table(tenants: Rows, type_ids: Rows) -> TenantTable:
+    quotas = read(queries.QUOTAS, tenant="i8", gpu_type="i8", gpus="i8", used="i8")
+    quota_by_type = np.full((len(tenants), len(type_ids)), -1, np.int32)
+    used_by_type = np.zeros_like(quota_by_type)
+    cells = _row_of(quotas["tenant"], tenants["id"]), _row_of(quotas["gpu_type"], type_ids)
+    quota_by_type[cells] = quotas["gpus"]
+    used_by_type[cells] = quotas["used"]
+    return TenantTable.of(
+        id=tenants["id"],
+        weight=tenants["weight"],
+        quota_gpus=tenants["quota"],
+        used_gpus=tenants["used"],
+        quota_by_type=quota_by_type,
+        used_by_type=used_by_type,
+        energy_left_j=tenants["energy_left_j"],
+    )
+
+
+def _prices(cluster: Cluster, now: datetime) -> Prices:
+    price, carbon = price_curves(cluster, now=now)
+    if price is None:
+        return Prices.unknown()
+    grams = np.nan if carbon is None else carbon.price_at(price.edges_s[:-1])
+    return Prices.of(
+        from_s=price.edges_s[:-1],
+        price_per_kwh=price.prices,
+        carbon_g_per_kwh=np.broadcast_to(grams, price.prices.shape),
+    )
+
+
+def _row_of(ids: Rows, ascending_ids: Rows) -> npt.NDArray[np.int64]:
+    """Row numbers of `ids` in a table sorted by id; -1 where an id is not in it."""
+    if len(ascending_ids) == 0:
+        return np.full(len(ids), -1, np.int64)
+    rows = np.minimum(np.searchsorted(ascending_ids, ids), len(ascending_ids) - 1)
+    return np.where(ascending_ids[rows] == ids, rows, -1)

@@ -1,0 +1,1 @@
+"""Tariffs and carbon series over HTTP."""

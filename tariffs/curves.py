@@ -1,0 +1,72 @@
+"""Stored tariffs and carbon series as the pure code in policies/models evaluates them."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from django.db.models import QuerySet
+
+from clusters.models import Cluster
+from policies.pricing import tariff as pure
+from policies.pricing.curve import Curve, IntArray
+from policies.pricing.periods import Period
+from tariffs.models import CarbonHour, Tariff, TariffHour
+
+# How far ahead a round may look for a cheaper hour.
+HORIZON = timedelta(hours=48)
+
+
+def price_curves(cluster: Cluster, *, now: datetime) -> tuple[Curve | None, Curve | None]:
+    """The cluster's price and carbon from now to the horizon; None where it has neither."""
+    return curves_between(cluster, int(now.timestamp()), int((now + HORIZON).timestamp()))
+
+
+def curves_between(cluster: Cluster, start_s: int, end_s: int) -> tuple[Curve | None, Curve | None]:
+    price = carbon = None
+    if cluster.tariff is not None:
+        price = pure_tariff(cluster.tariff, start_s, end_s).curve(start_s, end_s)
+    if cluster.carbon_series_id is not None:
+        hours = CarbonHour.objects.filter(series=cluster.carbon_series_id)
+        series = _series(hours, "g_per_kwh", start_s, end_s)
+        carbon = pure.CarbonSeries(*series).curve(start_s, end_s)
+    return price, carbon
+
+
+def pure_tariff(tariff: Tariff, start_s: int, end_s: int) -> pure.Tariff:
+    """The tariff as far as it matters between two times; only hourly ones read further rows."""
+    if tariff.kind == Tariff.Kind.HOURLY:
+        hours = TariffHour.objects.filter(tariff=tariff)
+        return pure.HourlyTariff(*_series(hours, "price_per_kwh", start_s, end_s))
+    if tariff.kind == Tariff.Kind.TIME_OF_USE:
+        periods = tuple(period_from_json(period) for period in tariff.periods)
+        return pure.TimeOfUseTariff(periods, tariff.timezone, tariff.demand_charge_per_kw)
+    if tariff.price_per_kwh is None:
+        raise ValueError("a flat tariff has a price; the table's CHECK says so")
+    return pure.FlatTariff(tariff.price_per_kwh, tariff.demand_charge_per_kw)
+
+
+def period_from_json(period: dict[str, Any]) -> Period:
+    charge = period.get("demand_charge_per_kw")
+    return Period(
+        months=frozenset(period["months"]),
+        weekdays=frozenset(period["weekdays"]),
+        from_minute=period["from_minute"],
+        to_minute=period["to_minute"],
+        price_per_kwh=Decimal(str(period["price_per_kwh"])),
+        name=period.get("name", ""),
+        demand_charge_per_kw=None if charge is None else Decimal(str(charge)),
+    )
+
+
+def _series(
+    hours: QuerySet[Any], value: str, start_s: int, end_s: int
+) -> tuple[IntArray, tuple[Decimal, ...]]:
+    first, last = datetime.fromtimestamp(start_s - 3600, UTC), datetime.fromtimestamp(end_s, UTC)
+    rows = list(
+        hours.filter(starts_at__gt=first, starts_at__lt=last)
+        .order_by("starts_at")
+        .values_list("starts_at", value)
+    )
+    starts_s = np.array([int(starts_at.timestamp()) for starts_at, _ in rows], np.int64)
+    return starts_s, tuple(price for _, price in rows)

@@ -1,0 +1,100 @@
+"""Writes of tariffs; a stored tariff is one that policies/models can evaluate."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from policies.fault import Problem as Found
+from policies.pricing.tariff import validate_flat, validate_time_of_use
+from policies.pricing.timezones import validate_timezone
+from rest.etag import delete_versioned, update_versioned
+from rest.problems import Contradiction, Fault
+from tariffs.curves import period_from_json
+from tariffs.models import Tariff
+from tenancy import audit
+from tenancy.callers import Caller
+
+Kind = Tariff.Kind
+
+
+@transaction.atomic(savepoint=False)
+def tariff_create(*, caller: Caller, values: Mapping[str, Any]) -> Tariff:
+    tariff = Tariff(**_storable(values))
+    refuse(_problems(tariff))
+    tariff.save(force_insert=True)
+    audit.record(caller, "tariff.create", tariff, values)
+    return tariff
+
+
+@transaction.atomic(savepoint=False)
+def tariff_update(
+    *, caller: Caller, tariff: Tariff, changes: Mapping[str, Any], now: datetime
+) -> Tariff:
+    columns = _storable(changes)
+    for name, value in columns.items():
+        setattr(tariff, name, value)
+    refuse(_problems(tariff))
+    update_versioned(tariff, {**columns, "updated_at": now})
+    audit.record(caller, "tariff.update", tariff, changes)
+    return tariff
+
+
+@transaction.atomic(savepoint=False)
+def tariff_delete(*, caller: Caller, tariff: Tariff) -> None:
+    """Takes its hours along; refused while a cluster has it."""
+    audit.record(caller, "tariff.delete", tariff, {"name": tariff.name})
+    delete_versioned(tariff)
+
+
+def refuse(problems: list[Found]) -> None:
+    if problems:
+        first = problems[0]
+        faults = [Fault(p.pointer, p.code, p.message) for p in problems]
+        raise Contradiction(first.message, code=first.code, errors=faults)
+
+
+def _problems(tariff: Tariff) -> list[Found]:
+    misplaced = list(_misplaced(tariff))
+    if misplaced:
+        return misplaced
+    charge = tariff.demand_charge_per_kw
+    if tariff.kind == Kind.TIME_OF_USE:
+        periods = [period_from_json(period) for period in tariff.periods]
+        return validate_time_of_use(periods, tariff.timezone, charge)
+    price = Decimal(0) if tariff.price_per_kwh is None else tariff.price_per_kwh
+    return [*validate_timezone(tariff.timezone), *validate_flat(price, charge)]
+
+
+def _misplaced(tariff: Tariff) -> Iterator[Found]:
+    """Each kind has one source of prices."""
+    if tariff.kind == Kind.FLAT and tariff.price_per_kwh is None:
+        yield Found("required", "/price_per_kwh", "A flat tariff needs its price.")
+    if tariff.kind != Kind.FLAT and tariff.price_per_kwh is not None:
+        message = "Only a flat tariff has one price; leave it out."
+        yield Found("not_of_this_kind", "/price_per_kwh", message)
+    if tariff.kind != Kind.TIME_OF_USE and tariff.periods:
+        message = "Only a time-of-use tariff has periods; leave them out."
+        yield Found("not_of_this_kind", "/periods", message)
+
+
+def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
+    if "periods" not in values:
+        return dict(values)
+    return {**values, "periods": [_stored_period(period) for period in values["periods"]]}
+
+
+def _stored_period(period: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no decimals: prices are kept as their digits."""
+    charge = period.get("demand_charge_per_kw")
+    return {
+        "name": period.get("name", ""),
+        "months": sorted(set(period["months"])),
+        "weekdays": sorted(set(period["weekdays"])),
+        "from_minute": period["from_minute"],
+        "to_minute": period["to_minute"],
+        "price_per_kwh": str(period["price_per_kwh"]),
+        "demand_charge_per_kw": None if charge is None else str(charge),
+    }
