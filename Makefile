@@ -22,7 +22,7 @@ $(STAMP): requirements-dev.txt
 
 # What is locked stays unless a .in file asks for another; make lock ARGS=--upgrade takes the newest.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-strip-extras --custom-compile-command "make lock"
+	--no-strip-extras --system-certs --custom-compile-command "make lock"
 
 lock: $(STAMP) ## Write requirements*.txt anew from requirements*.in
 	$(LOCK) $(ARGS) requirements.in --output-file requirements.txt
