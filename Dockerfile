@@ -5,8 +5,8 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 FAIRWATT_VAR=/var/lib/fairwatt 
     NUMBA_CACHE_DIR=/var/lib/fairwatt/compiled
 WORKDIR /srv/fairwatt
 
-COPY constraints.txt requirements.txt ./
-RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY requirements.txt ./
+RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
 
 RUN useradd --system --uid 10001 --no-create-home fairwatt \
     && install --directory --owner=fairwatt --group=fairwatt "$FAIRWATT_VAR"

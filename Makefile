@@ -3,22 +3,30 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-# The stamp's name holds the checksum of what was installed: other requirements, another stamp.
-STAMP := .venv/installed-$(shell cat constraints.txt requirements.txt requirements-dev.txt | cksum | cut -d' ' -f1)
+# The stamp's name holds the checksum of what was installed: another lock, another stamp.
+STAMP := .venv/installed-$(shell cksum < requirements-dev.txt | cut -d' ' -f1)
 N ?= 5000
 
-.PHONY: help install up demo test lint check bench fuzz clean
+.PHONY: help install lock up demo test lint check bench fuzz clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /make \1\t/' | expand -t 16
 
-install: $(STAMP) ## Make .venv with the pinned requirements
+install: $(STAMP) ## Make .venv with the locked requirements
 
-$(STAMP): constraints.txt requirements.txt requirements-dev.txt
-	@echo "Installing the pinned requirements into .venv (once)" >&2
+$(STAMP): requirements-dev.txt
+	@echo "Installing the locked requirements into .venv (once)" >&2
 	@$(PYTHON) -m venv .venv >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt >&2
 	@rm -f .venv/installed-* && touch $@
+
+# What is locked stays unless a .in file asks for another; make lock ARGS=--upgrade takes the newest.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-strip-extras --system-certs --custom-compile-command "make lock"
+
+lock: $(STAMP) ## Write requirements*.txt anew from requirements*.in
+	$(LOCK) $(ARGS) requirements.in --output-file requirements.txt
+	$(LOCK) $(ARGS) requirements-dev.in --constraints requirements.txt --output-file requirements-dev.txt
 
 up: $(STAMP) ## Run the whole service here; Ctrl-C stops it
 	@exec $(BIN)/python -m scheduler_service.embedded up
