@@ -1,0 +1,1 @@
+"""Programs beside the product: experiments, calibration, benchmarks, and the data they read."""
