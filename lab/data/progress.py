@@ -28,3 +28,5 @@ def showing(file: DataFile, place: str) -> Iterator[OnBytes]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(f"{place} {file.path}", total=file.size_bytes)
         yield lambda have: bar.update(task, completed=have)
+        # From a mirror a packed file is smaller than its content.
+        bar.update(task, completed=file.size_bytes)
