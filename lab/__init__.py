@@ -1,1 +1,1 @@
-"""Experiments, calibration and benchmarks: nothing that the service needs."""
+"""Programs beside the product: experiments, calibration, benchmarks, and the data they read."""

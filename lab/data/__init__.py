@@ -1,0 +1,1 @@
+"""The public data that experiments read: where each file comes from, and how to get it."""
