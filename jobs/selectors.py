@@ -16,6 +16,7 @@ from jobs.models import (
     ProfilePoint,
     ProfilingRun,
 )
+from rest.problems import NotFound
 from tenancy.callers import Caller
 from tenancy.roles import TENANT_ROLES
 from tenancy.selectors import visible
@@ -89,3 +90,11 @@ def allocations(attempt: Attempt) -> QuerySet[Allocation]:
 
 def gpu_quotas(caller: Caller) -> QuerySet[GpuQuota]:
     return visible(GpuQuota.objects.select_related("gpu_type"), caller)
+
+
+def locked_job(caller: Caller, job_id: int) -> Job:
+    """A job that nobody else moves while its caller decides."""
+    found = jobs(caller).select_for_update(of=("self",)).filter(pk=job_id).first()
+    if found is None:
+        raise NotFound
+    return found

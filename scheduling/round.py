@@ -1,6 +1,7 @@
 """One round, as a recipe: lock, load, plan, check, record, apply, compare with the shadow."""
 
 from datetime import datetime
+from time import perf_counter
 
 from clusters.models import Cluster
 from policies import registry
@@ -12,7 +13,19 @@ from scheduling.models import Round
 from scheduling.record import Planned
 from scheduling.shadow import shadow_difference
 from scheduling.snapshot.load import load_snapshot
-from scheduling.stopwatch import Stopwatch
+
+
+class Stopwatch:
+    """Milliseconds per step of a round."""
+
+    def __init__(self) -> None:
+        self._since = perf_counter()
+
+    def lap_ms(self) -> float:
+        """Milliseconds since the last lap."""
+        now = perf_counter()
+        lap_ms, self._since = (now - self._since) * 1000, now
+        return lap_ms
 
 
 class PlanRefused(Exception):

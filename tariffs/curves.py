@@ -1,13 +1,12 @@
-"""Stored tariffs and carbon series as the pure code in policies/models evaluates them."""
+"""Stored tariffs and carbon series as the pure code in policies/pricing evaluates them."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from django.db.models import QuerySet
 
-from clusters.models import Cluster
 from policies.pricing import tariff as pure
 from policies.pricing.curve import Curve, IntArray
 from policies.pricing.periods import Period
@@ -17,17 +16,24 @@ from tariffs.models import CarbonHour, Tariff, TariffHour
 HORIZON = timedelta(hours=48)
 
 
-def price_curves(cluster: Cluster, *, now: datetime) -> tuple[Curve | None, Curve | None]:
-    """The cluster's price and carbon from now to the horizon; None where it has neither."""
-    return curves_between(cluster, int(now.timestamp()), int((now + HORIZON).timestamp()))
+class Priced(Protocol):
+    """What has a tariff and a carbon series, as clusters do."""
+
+    tariff: Tariff | None
+    carbon_series_id: int | None
 
 
-def curves_between(cluster: Cluster, start_s: int, end_s: int) -> tuple[Curve | None, Curve | None]:
+def price_curves(priced: Priced, *, now: datetime) -> tuple[Curve | None, Curve | None]:
+    """Price and carbon from now to the horizon; None where there is neither."""
+    return curves_between(priced, int(now.timestamp()), int((now + HORIZON).timestamp()))
+
+
+def curves_between(priced: Priced, start_s: int, end_s: int) -> tuple[Curve | None, Curve | None]:
     price = carbon = None
-    if cluster.tariff is not None:
-        price = pure_tariff(cluster.tariff, start_s, end_s).curve(start_s, end_s)
-    if cluster.carbon_series_id is not None:
-        hours = CarbonHour.objects.filter(series=cluster.carbon_series_id)
+    if priced.tariff is not None:
+        price = pure_tariff(priced.tariff, start_s, end_s).curve(start_s, end_s)
+    if priced.carbon_series_id is not None:
+        hours = CarbonHour.objects.filter(series=priced.carbon_series_id)
         series = _series(hours, "g_per_kwh", start_s, end_s)
         carbon = pure.CarbonSeries(*series).curve(start_s, end_s)
     return price, carbon

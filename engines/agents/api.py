@@ -17,12 +17,12 @@ from django.views.decorators.csrf import csrf_exempt
 
 from agent import wire
 from clusters.models import Node
-from energy.telemetry.intake import telemetry_take
 from engines.agents.authentication import sender_of
 from engines.agents.leases import leases
 from engines.agents.log_intake import logs_take
 from engines.agents.registration import node_register
 from engines.agents.sync import node_sync
+from engines.agents.telemetry_intake import telemetry_take
 from rest.problems import Invalid, Problem, problem_from, response
 from tenancy.authentication import caller_of, scope_opens
 from tenancy.callers import Caller

@@ -16,8 +16,7 @@ from jobs.attempts import attempts_end
 from jobs.lifecycle import LIVE, TERMINAL, State, advance
 from jobs.models import Attempt, Job, JobArray
 from jobs.nudge import nudge
-from jobs.selectors import jobs
-from jobs.services.locks import locked_job
+from jobs.selectors import jobs, locked_job
 from rest.problems import Conflict
 from tenancy import audit
 from tenancy.callers import Caller

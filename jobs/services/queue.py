@@ -10,7 +10,7 @@ from jobs import contradictions
 from jobs.lifecycle import State
 from jobs.models import Job, ProfilingRun
 from jobs.nudge import nudge
-from jobs.services.locks import locked_job
+from jobs.selectors import locked_job
 from jobs.specs import JobChanges, given
 from rest.etag import update_versioned
 from rest.problems import Conflict

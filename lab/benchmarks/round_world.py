@@ -15,8 +15,7 @@ from jobs.models import Attempt, Job
 from scheduling import record
 from scheduling.apply.apply import CHUNK, apply_plan
 from scheduling.record import Planned
-from scheduling.round import load_and_plan
-from scheduling.stopwatch import Stopwatch
+from scheduling.round import Stopwatch, load_and_plan
 from tenancy.models import Tenant
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)

@@ -5,16 +5,15 @@ whole.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from django.db import connection
 
 from jobs.lifecycle import State, advance
-from policies.contract.plan import Start
+from policies.contract.plan import Piece, Start
 from scheduling.apply.capacity import lock_room
 from scheduling.apply.predict import predict
-from scheduling.apply.shares import shares
 
 _LOCK_JOBS = """
 SELECT id, tenant_id FROM jobs_job
@@ -147,3 +146,14 @@ def _hold(
 
 def _gpus(entry: Start) -> int:
     return sum(piece.gpus.bit_count() for piece in entry.pieces)
+
+
+def shares(piece: Piece) -> Iterator[tuple[int, int, int]]:
+    """(GPU index, CPUs, MiB) per GPU of a piece; what does not divide goes to the first ones."""
+    indexes = [index for index in range(64) if piece.gpus >> index & 1]
+    for rank, index in enumerate(indexes):
+        yield index, _part(piece.cpus, len(indexes), rank), _part(piece.mem_mib, len(indexes), rank)
+
+
+def _part(total: int, parts: int, rank: int) -> int:
+    return total // parts + (rank < total % parts)

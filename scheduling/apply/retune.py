@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from django.db import connection, transaction
 
 from policies.contract.plan import Retune
-from scheduling.apply.shares import shares
+from scheduling.apply.allocate import shares
 
 CHUNK = 500
 

@@ -8,8 +8,8 @@ from typing import Any
 from agent.wire import Sample, Telemetry
 from clusters.models import Node
 from energy.telemetry.digest import samples_digest
-from energy.telemetry.intake import telemetry_take
 from engines.agents.authentication import Sender
+from engines.agents.telemetry_intake import telemetry_take
 from tests.engines.agents.nodes import BOOT
 from tests.scheduling.world import NOW
 

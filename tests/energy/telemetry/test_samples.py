@@ -11,10 +11,10 @@ from agent.wire import Telemetry as Message
 from agent.wire import WireError, decode, encode
 from clusters.models import Node
 from energy.models import Boot, GpuCounter, Sample, SampleInbox
-from energy.telemetry import intake
 from energy.telemetry.digest import samples_digest
-from energy.telemetry.intake import telemetry_take
+from engines.agents import telemetry_intake as intake
 from engines.agents.stale import StaleEpoch
+from engines.agents.telemetry_intake import telemetry_take
 from rest.problems import Contradiction, Problem
 from scheduling.round import run_round
 from tests.energy.telemetry.readings import Gpu, deliver, sample, sender, take, telemetry
