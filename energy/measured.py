@@ -41,26 +41,26 @@ GROUP BY node.partition_id
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPower:
     watts: float = 0.0
     unread_gpus: int = 0
 
-    def __add__(self, other: "Measured") -> "Measured":
-        return Measured(self.watts + other.watts, self.unread_gpus + other.unread_gpus)
+    def __add__(self, other: "MeasuredPower") -> "MeasuredPower":
+        return MeasuredPower(self.watts + other.watts, self.unread_gpus + other.unread_gpus)
 
 
 def measure(
     cluster_id: int, *, from_at: datetime, until_at: datetime
-) -> dict[int | None, Measured]:
+) -> dict[int | None, MeasuredPower]:
     """Mean watts by partition, and under None of the whole cluster."""
     values: dict[str, Any] = {"cluster": cluster_id, "from": from_at, "until": until_at}
     with connection.cursor() as cursor:
         cursor.execute(_MEASURE, values)
-        rows = [(partition, Measured(watts, unread)) for partition, watts, unread in cursor]
-    found: dict[int | None, Measured] = {
+        rows = [(partition, MeasuredPower(watts, unread)) for partition, watts, unread in cursor]
+    found: dict[int | None, MeasuredPower] = {
         partition: measured for partition, measured in rows if partition is not None
     }
-    found[None] = sum((measured for _, measured in rows), Measured())
+    found[None] = sum((measured for _, measured in rows), MeasuredPower())
     return found
 
 

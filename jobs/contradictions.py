@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from jobs.specs import JobSpec, ProfilePoint
+from jobs.specs import JobSpec, PointSpec
 from rest.pointers import pointer
 from rest.problems import Contradiction, Fault
 
@@ -45,7 +45,7 @@ def in_instant(at: datetime | None, *path: str | int) -> Iterator[Fault]:
         yield Fault(pointer(path), "out_of_range", "Choose a date between the years 1 and 9999.")
 
 
-def in_points(points: Sequence[ProfilePoint], *path: str | int) -> Iterator[Fault]:
+def in_points(points: Sequence[PointSpec], *path: str | int) -> Iterator[Fault]:
     seen = set()
     for index, point in enumerate(points):
         if point.configuration in seen:

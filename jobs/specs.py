@@ -66,9 +66,7 @@ class Dependency(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["succeeded", "ended"] = "succeeded"
 
 
-class ProfilePoint(
-    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
+class PointSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     gpu_type: GpuTypeName
     gpus: Gpus
     steps_per_s: Annotated[float, Meta(gt=0, le=1e12)]
@@ -104,7 +102,7 @@ class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     partition: PartitionName | None = None
     profile: ProfileName | None = None
     points: Annotated[
-        list[ProfilePoint],
+        list[PointSpec],
         Meta(max_length=INLINE_POINTS_MAX, description="Its own table, instead of a profile."),
     ] = []
     profile_first: Annotated[
@@ -164,11 +162,11 @@ class ArraySpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
 
 
-Points = Annotated[list[ProfilePoint], Meta(max_length=POINTS_MAX)]
+Points = Annotated[list[PointSpec], Meta(max_length=POINTS_MAX)]
 
 
 class PointsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    points: Annotated[list[ProfilePoint], Meta(min_length=1, max_length=POINTS_MAX)]
+    points: Annotated[list[PointSpec], Meta(min_length=1, max_length=POINTS_MAX)]
 
 
 class ProfileSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -63,7 +63,7 @@ _SUMMED = ("predicted_energy", "predicted_tardiness", "actual_energy", "actual_t
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class CostReport:
     cluster: str
     currency: str | None
     from_at: datetime
@@ -73,7 +73,9 @@ class Costs:
     lines: list[dict[str, Any]]
 
 
-def cluster_costs(cluster: Cluster, *, from_at: datetime, until_at: datetime, limit: int) -> Costs:
+def cluster_costs(
+    cluster: Cluster, *, from_at: datetime, until_at: datetime, limit: int
+) -> CostReport:
     """Jobs that succeeded in the span; the lines are those furthest from what was expected."""
     with connection.cursor() as cursor:
         cursor.execute(_COSTS, [cluster.pk, from_at, until_at])
@@ -81,7 +83,7 @@ def cluster_costs(cluster: Cluster, *, from_at: datetime, until_at: datetime, li
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     lines = [_told(row) for row in rows]
     lines.sort(key=lambda line: (-abs(line["difference"]), line["job_id"]))
-    return Costs(
+    return CostReport(
         cluster=cluster.name,
         currency=None if cluster.tariff is None else cluster.tariff.currency,
         from_at=from_at,

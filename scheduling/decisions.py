@@ -20,7 +20,7 @@ WAIT = "wait"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DecisionView:
     """`applied` is false when the world had changed before the decision could be carried out."""
 
     job_id: int
@@ -33,14 +33,14 @@ class Entry:
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
-def decisions(caller: Caller, entry: Round, *, after: int, limit: int) -> list[Entry]:
+def decisions(caller: Caller, entry: Round, *, after: int, limit: int) -> list[DecisionView]:
     """The first `limit` entries beyond job `after`, by job; a tenant gets those of its own jobs.
 
     Once retention has emptied the plan, only those waits are left whose reason was new.
     """
     rows = visible(Decision.objects.filter(round=entry.pk, job_id__gt=after), caller)
     if entry.plan is None:
-        waits: list[Entry] = []
+        waits: list[DecisionView] = []
     else:
         waits = list(_waits(caller, Plan.from_bytes(bytes(entry.plan)), after, limit))
         rows = rows.exclude(action=WAIT)
@@ -48,7 +48,7 @@ def decisions(caller: Caller, entry: Round, *, after: int, limit: int) -> list[E
     return sorted([*acts, *waits], key=lambda found: found.job_id)[:limit]
 
 
-def _waits(caller: Caller, plan: Plan, after: int, limit: int) -> Iterator[Entry]:
+def _waits(caller: Caller, plan: Plan, after: int, limit: int) -> Iterator[DecisionView]:
     jobs = plan.waits.job
     order = np.argsort(jobs, kind="stable")
     order = order[jobs[order] > after]
@@ -58,8 +58,8 @@ def _waits(caller: Caller, plan: Plan, after: int, limit: int) -> Iterator[Entry
     return map(_waiting, plan.waits_at(order[:limit]))
 
 
-def _waiting(wait: Wait) -> Entry:
-    return Entry(
+def _waiting(wait: Wait) -> DecisionView:
+    return DecisionView(
         job_id=wait.job,
         action=WAIT,
         reason=wait.reason.name.lower(),
@@ -73,9 +73,9 @@ def _waiting(wait: Wait) -> Entry:
     )
 
 
-def _recorded(caller: Caller, row: Decision) -> Entry:
+def _recorded(caller: Caller, row: Decision) -> DecisionView:
     evidence = dict(row.evidence)
     if caller.role in TENANT_ROLES:
         # For whom it had to make room is that tenant's business.
         evidence.pop("for_job", None)
-    return Entry(row.job_id, row.action, row.reason, row.applied, evidence=evidence)
+    return DecisionView(row.job_id, row.action, row.reason, row.applied, evidence=evidence)

@@ -14,7 +14,7 @@ from scheduling.models import Round
 
 
 @dataclass(frozen=True)
-class Forecast:
+class StartForecast:
     """The start if the queue runs on as it is; the bounds hold four of five starts."""
 
     start_at: datetime
@@ -34,7 +34,7 @@ class Explanation:
     round_at: datetime | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
     remedies: list[dict[str, Any]] = field(default_factory=list)
-    forecast: Forecast | None = None
+    forecast: StartForecast | None = None
     profile_basis: str = Profile.Basis.NEUTRAL
     profile_text: str = ""
 
@@ -82,10 +82,10 @@ def _text(job: Job) -> str:
     return _ON_ITS_WAY.get(job.reason, text) if job.state == Job.State.PREEMPTING else text
 
 
-def _forecast(job: Job) -> Forecast | None:
+def _forecast(job: Job) -> StartForecast | None:
     if job.forecast_start_at is None or job.forecast_at is None:
         return None
-    return Forecast(
+    return StartForecast(
         job.forecast_start_at, job.forecast_low_at, job.forecast_high_at, job.forecast_at
     )
 

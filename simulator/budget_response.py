@@ -24,7 +24,7 @@ SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BudgetWindow:
     """An upper bound of watts from then until then, of the cluster or of one partition row."""
 
     from_s: float
@@ -59,7 +59,7 @@ class Shed:
 class Bounded:
     """A policy that sees the budgets in force at the time of each snapshot."""
 
-    def __init__(self, policy: Policy, windows: Sequence[Window]) -> None:
+    def __init__(self, policy: Policy, windows: Sequence[BudgetWindow]) -> None:
         self._policy, self._windows = policy, windows
         self.work_conserving = policy.work_conserving
         self.minds_running = policy.minds_running
@@ -87,8 +87,8 @@ def foresee_shed(
     pace: Pace,
     guess: Guess,
     *,
-    window: Window,
-    others: Sequence[Window] = (),
+    window: BudgetWindow,
+    others: Sequence[BudgetWindow] = (),
     left_out: Collection[int] = (),
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Shed:

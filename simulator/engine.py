@@ -11,9 +11,9 @@ from policies.contract.columns import F64
 from policies.contract.invariants import check_plan
 from policies.contract.policy import Policy
 from simulator.holdings import BrokenPlanError
-from simulator.log import Log
+from simulator.log import RunLog
 from simulator.prices import PriceView
-from simulator.samples import Sampler, Samples
+from simulator.samples import QueueSampler, Samples
 from simulator.setting import Setting
 from simulator.world import World
 
@@ -63,7 +63,7 @@ class Outcome:
     finished_s: F64
     ended_s: float
     rounds: int
-    log: Log
+    log: RunLog
     samples: Samples = field(default_factory=Samples)
 
 
@@ -74,7 +74,7 @@ class Engine:
         self.pace = pace
         self.setting = setting
         self._prices = PriceView(setting)
-        self._sampler = Sampler(setting, pace.sample_s)
+        self._sampler = QueueSampler(setting, pace.sample_s)
         self._next_tick = 0
         self._rounds_at_once = 0
         self._just_planned = False

@@ -14,14 +14,14 @@ from policies.pricing.curve import Curve
 from policies.pricing.tariff import Tariff
 from simulator.engine import Engine, Pace
 from simulator.live import Guess, Live, engine_from
-from simulator.log import End
+from simulator.log import StretchEnd
 
 # The interval spans the middle 80 % of the runs with other run times.
 LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Forecast(Table):
+class QueueForecast(Table):
     """One row per queued job that takes part; nan is not within what was simulated.
 
     Joules and money are of the GPUs that the job holds, their idle watts included, and of its share
@@ -54,7 +54,7 @@ def foresee(
     tariff: Tariff | None = None,
     left_out: Collection[int] = (),
     out_of_time: Callable[[], bool] = lambda: False,
-) -> Forecast:
+) -> QueueForecast:
     """Run the snapshot forward, once as estimated and `members` times with other run times.
 
     When time is up, what was simulated until then is the answer; whole members are left out.
@@ -90,7 +90,7 @@ def foresee(
         "energy_j": energy_j,
         "cost": cost,
     }
-    return Forecast.of(**{name: values[queued] for name, values in columns.items()})
+    return QueueForecast.of(**{name: values[queued] for name, values in columns.items()})
 
 
 def run_within(engine: Engine, out_of_time: Callable[[], bool]) -> bool:
@@ -112,7 +112,7 @@ def start_and_finish(engine: Engine) -> tuple[F64, F64]:
     """Of jobs that still ran when the simulation ended, the finish is foreseen all the same."""
     world, stretches = engine.world, engine.world.log.table()
     finish_s = world.finished_s.copy()
-    running = stretches.end == End.OPEN
+    running = stretches.end == StretchEnd.OPEN
     rows = stretches.job[running]
     left = world.jobs.work[rows] - world.jobs.done[rows]
     resumes_s = (stretches.from_s + stretches.idle_s)[running]

@@ -11,7 +11,7 @@ from policies.contract.columns import F64, I32, I64, U8, Table, column
 from simulator.holdings import RowPieces
 
 
-class End(IntEnum):
+class StretchEnd(IntEnum):
     """How a stretch ended."""
 
     FINISHED = 0
@@ -51,7 +51,7 @@ StretchRow = tuple[int, float, float, int, float, float, float, float, int]
 
 
 @dataclass(slots=True)
-class Log:
+class RunLog:
     stretches: list[StretchRow] = field(default_factory=list)
     pieces: list[RowPieces] = field(default_factory=list)
     node_changes: list[tuple[float, int, int]] = field(default_factory=list)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.pricing.tariff import Tariff
-from simulator.energy import Draw, demand_cost, draw, energy
+from simulator.energy import ClusterDraw, demand_cost, draw, energy
 from simulator.engine import Outcome
 from simulator.log import Stretches
 from simulator.metrics.jobs import JobResults, job_results
@@ -13,7 +13,7 @@ from simulator.metrics.summary import Summary, of_cluster, of_jobs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class RunFigures:
     """`summary` counts the idle draw of the nodes; tenants and partitions only their own work."""
 
     summary: Summary
@@ -21,10 +21,10 @@ class Measured:
     partitions: dict[str, Summary]
     jobs: JobResults
     stretches: Stretches
-    drawn: Draw
+    drawn: ClusterDraw
 
 
-def measure(outcome: Outcome, tariff: Tariff | None = None) -> Measured:
+def measure(outcome: Outcome, tariff: Tariff | None = None) -> RunFigures:
     setting = outcome.setting
     stretches = outcome.log.table()
     spent = energy(outcome, stretches)
@@ -35,7 +35,7 @@ def measure(outcome: Outcome, tariff: Tariff | None = None) -> Measured:
     summary["energy_cost"] += spent.idle_cost
     summary["carbon_kg"] += spent.idle_carbon_g / 1000
     summary["demand_cost"] = float(demand_cost(drawn, tariff)) if tariff else 0.0
-    return Measured(
+    return RunFigures(
         summary=summary,
         tenants={
             name: of_jobs(jobs, jobs.tenant == row) for row, name in enumerate(setting.tenant_names)

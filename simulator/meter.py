@@ -6,7 +6,7 @@ from policies.contract.columns import F64
 from policies.pricing.peak import WINDOW_S, Metered, months_of, next_watt, no_peaks_w, raised_w
 
 
-class Meter:
+class UtilityMeter:
     """Told of every change of the draw, PUE included; only windows that are over count.
 
     `peak_w` is what was metered before it began, in any period of that month.

@@ -54,10 +54,10 @@ def _lines(title: str, jobs: int, origin_s: float) -> OnProgress:
 
 
 @contextmanager
-def counting(title: str, total: int) -> Iterator["Counter"]:
+def counting(title: str, total: int) -> Iterator["ProgressCounter"]:
     """Progress of many runs."""
     if not sys.stderr.isatty():
-        yield Counter(title, total)
+        yield ProgressCounter(title, total)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -67,10 +67,10 @@ def counting(title: str, total: int) -> Iterator["Counter"]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=total)
-        yield Counter(title, total, lambda: bar.advance(task))
+        yield ProgressCounter(title, total, lambda: bar.advance(task))
 
 
-class Counter:
+class ProgressCounter:
     def __init__(self, title: str, total: int, advance: "object | None" = None) -> None:
         self._title, self._total, self._advance = title, total, advance
         self._began = self._last = time.monotonic()

@@ -25,7 +25,7 @@ class Samples:
     useless: I64 = field(default_factory=lambda: np.empty((0, 1), np.int64))
 
 
-class Sampler:
+class QueueSampler:
     def __init__(self, setting: Setting, every_s: float) -> None:
         nodes, partitions = setting.machines.nodes, setting.machines.partitions
         pooled = not len(partitions)

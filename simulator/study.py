@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from policies.registry import build as build_policy
 from simulator.engine import Engine, Progress
-from simulator.measure import Measured, measure
+from simulator.measure import RunFigures, measure
 from simulator.metrics.intervals import Interval, interval
 from simulator.metrics.summary import Summary
-from simulator.report.series import Series, series_of
+from simulator.report.series import PlotSeries, series_of
 from simulator.scenario.build import build
 from simulator.scenario.schema import PolicySection, Scenario
 
@@ -32,7 +32,7 @@ class CellResult(NamedTuple):
     summary: Summary
     tenants: dict[str, Summary]
     partitions: dict[str, Summary]
-    series: Series
+    series: PlotSeries
     read: list[str]
 
 
@@ -42,7 +42,7 @@ def cells(scenario: Scenario) -> list[Cell]:
 
 def run_cell(
     scenario: Scenario, cell: Cell, beside: Path, on_progress: Progress | None = None
-) -> tuple[CellResult, Measured]:
+) -> tuple[CellResult, RunFigures]:
     built = build(scenario, cell.seed, beside)
     policy = build_policy(cell.policy.name, cell.policy.parameters)
     outcome = Engine(built.setting, policy, built.pace).run(on_progress)

@@ -15,8 +15,8 @@ from simulator.budgets import Allowance, Purse
 from simulator.costs import Costs
 from simulator.holdings import BrokenPlanError, Holdings, RowPieces
 from simulator.job_columns import JobColumns
-from simulator.log import End, Log
-from simulator.meter import Meter
+from simulator.log import RunLog, StretchEnd
+from simulator.meter import UtilityMeter
 from simulator.setting import Setting
 from simulator.truth import Truth
 
@@ -48,7 +48,7 @@ class World:
             setting.jobs, setting.believed_work, asked_rate, setting.costs, setting.origin_s
         )
         self.holdings = Holdings(setting.machines, self.jobs, setting.tenants)
-        self.log = Log()
+        self.log = RunLog()
         self.finished_s: F64 = np.full(len(setting.jobs), np.nan)
         self.first_start_s: F64 = np.full(len(setting.jobs), np.nan)
         self.finished = 0
@@ -155,11 +155,11 @@ class World:
             self._start(act.job, _pieces(act.pieces), act.clock_mhz)
         # All leave before any arrives: they may change places.
         for move in plan.moves:
-            self._lift(move.job, End.MOVED)
+            self._lift(move.job, StretchEnd.MOVED)
         for move in plan.moves:
             self._set_down(move.job, _pieces(move.pieces), move.clock_mhz)
         for resize in plan.resizes:
-            self._lift(resize.job, End.RESIZED)
+            self._lift(resize.job, StretchEnd.RESIZED)
             self._set_down(resize.job, _pieces(resize.pieces), resize.clock_mhz)
         for clock in plan.clocks:
             self._set_clock(clock.job, clock.clock_mhz)
@@ -172,9 +172,9 @@ class World:
         for preempt in plan.preempts:
             self._preempt(preempt.job)
         for move in plan.moves:
-            self._interrupt(move.job, End.MOVED, saves=True)
+            self._interrupt(move.job, StretchEnd.MOVED, saves=True)
         for resize in plan.resizes:
-            self._interrupt(resize.job, End.RESIZED, saves=True)
+            self._interrupt(resize.job, StretchEnd.RESIZED, saves=True)
         for retune in plan.retunes:
             self._retune(retune.job, _pieces(retune.pieces))
         for start in plan.starts:
@@ -195,7 +195,7 @@ class World:
     def close(self) -> None:
         """End the run now: what still runs is logged as far as it came."""
         for row in sorted(self.holdings.of_job):
-            self._end_stretch(row, End.OPEN, 0.0)
+            self._end_stretch(row, StretchEnd.OPEN, 0.0)
 
     def _start(self, row: int, pieces: RowPieces, clock_mhz: int, *, pays: bool = True) -> None:
         if self.jobs.state[row] != _QUEUED or not self.jobs.live[row]:
@@ -233,12 +233,12 @@ class World:
         if self.meter:
             self.meter.change(self.now_s, watts * self.setting.pue)
 
-    def _metering(self, setting: Setting) -> Meter | None:
+    def _metering(self, setting: Setting) -> UtilityMeter | None:
         """None where nothing is charged for demand."""
         tariff = metered(setting.tariff)
         if tariff is None:
             return None
-        meter = Meter(tariff, setting.origin_s, setting.peak_w)
+        meter = UtilityMeter(tariff, setting.origin_s, setting.peak_w)
         if not setting.empty_nodes_off:
             meter.change(setting.origin_s, self._idle_draw_w * setting.pue)
         return meter
@@ -266,7 +266,7 @@ class World:
         used_j = self._joules + self._draw_w * (self.now_s - self.setting.origin_s)
         return self.setting.tenants.energy_left_j - used_j * self.setting.pue
 
-    def _end_stretch(self, row: int, end: End, lost_work: float) -> None:
+    def _end_stretch(self, row: int, end: StretchEnd, lost_work: float) -> None:
         jobs, now_s = self.jobs, self.now_s
         since_s, gpus = float(jobs.since_s[row]), int(jobs.held_gpus[row])
         watts = self._watts.pop(row)
@@ -290,7 +290,7 @@ class World:
         return max(self.now_s - (float(jobs.resumes_s[row]) + left / rate), 0.0)
 
     def _finish(self, row: int) -> None:
-        self._end_stretch(row, End.FINISHED, 0.0)
+        self._end_stretch(row, StretchEnd.FINISHED, 0.0)
         self.jobs.done[row] = self.jobs.work[row]
         self.jobs.live[row] = False
         self.finished_s[row] = self.now_s
@@ -300,7 +300,7 @@ class World:
         if self.jobs.state[row] != JobState.RUNNING:
             raise BrokenPlanError(f"job {row} is preempted but is not running")
         pieces = self.holdings.of_job[row]
-        self._interrupt(row, End.PREEMPTED, saves=self.costs.saves_on_stop)
+        self._interrupt(row, StretchEnd.PREEMPTED, saves=self.costs.saves_on_stop)
         if not self.costs.saves_on_stop or not self.costs.checkpoint_s:
             self._requeue(row)
             return
@@ -311,7 +311,7 @@ class World:
         release_s = self.now_s + self.costs.checkpoint_s
         self._schedule(release_s, Event.RELEASE, row, self._epoch[row])
 
-    def _interrupt(self, row: int, end: End, *, saves: bool) -> None:
+    def _interrupt(self, row: int, end: StretchEnd, *, saves: bool) -> None:
         """Take the GPUs from the job; without saving it falls back to its last checkpoint."""
         jobs = self.jobs
         done = jobs.done_at(row, self.now_s)
@@ -328,7 +328,7 @@ class World:
         return min(kept, float(jobs.work[row]))
 
     def _release(self, row: int) -> None:
-        self._end_stretch(row, End.SAVED, 0.0)
+        self._end_stretch(row, StretchEnd.SAVED, 0.0)
         self._requeue(row)
 
     def _requeue(self, row: int) -> None:
@@ -338,7 +338,7 @@ class World:
         self.queued += 1
         self.changed = True
 
-    def _lift(self, row: int, end: End) -> None:
+    def _lift(self, row: int, end: StretchEnd) -> None:
         if self.jobs.state[row] != JobState.RUNNING:
             raise BrokenPlanError(f"job {row} is moved but is not running")
         self._interrupt(row, end, saves=self.costs.saves_on_stop)
@@ -352,7 +352,7 @@ class World:
     def _set_clock(self, row: int, clock_mhz: int) -> None:
         pieces = self.holdings.of_job[row]
         idle_s = max(float(self.jobs.resumes_s[row]) - self.now_s, 0.0)
-        self._interrupt(row, End.CLOCKED, saves=True)
+        self._interrupt(row, StretchEnd.CLOCKED, saves=True)
         self._run(row, pieces, clock_mhz, idle_s)
 
     def _retune(self, row: int, pieces: RowPieces) -> None:
@@ -361,7 +361,7 @@ class World:
             raise BrokenPlanError(f"job {row} is retuned but is not running")
         idle_s = max(float(self.jobs.resumes_s[row]) - self.now_s, 0.0)
         clock_mhz = int(self.jobs.clock_mhz[row])
-        self._interrupt(row, End.RETUNED, saves=True)
+        self._interrupt(row, StretchEnd.RETUNED, saves=True)
         self._run(row, pieces, clock_mhz, idle_s)
 
     def _switch(self, node: int, *, on: bool) -> None:
@@ -378,7 +378,7 @@ class World:
         """Jobs on it go back to their last checkpoint and to the queue, those stopping as well."""
         for row in sorted(self.holdings.on_node[node]):
             stopping = self.jobs.state[row] == JobState.STOPPING
-            self._interrupt(row, End.FAILED, saves=bool(stopping))
+            self._interrupt(row, StretchEnd.FAILED, saves=bool(stopping))
             self._requeue(row)
         self._set_node(node, NodeState.UNAVAILABLE)
 

@@ -23,7 +23,7 @@ class PriceSpan:
 
 
 @dataclass(frozen=True)
-class Prices:
+class PricesBetween:
     currency: str
     from_at: datetime
     until_at: datetime
@@ -32,7 +32,7 @@ class Prices:
 
 def tariff_prices(
     tariff: Tariff, *, now: datetime, from_at: datetime | None, until_at: datetime | None
-) -> Prices:
+) -> PricesBetween:
     """From now on for as far as a round looks ahead, unless asked otherwise; whole seconds."""
     start = _within(from_at or now)
     end = _within(until_at or min(start, LATEST_AT - HORIZON) + HORIZON)
@@ -42,7 +42,7 @@ def tariff_prices(
     if start_s < end_s:
         curve = pure_tariff(tariff, start_s, end_s).curve(start_s, end_s)
         spans = [PriceSpan(_at(a), _at(b), price) for a, b, price in curve.windows(start_s, end_s)]
-    return Prices(tariff.currency, _at(start_s), _at(end_s), spans)
+    return PricesBetween(tariff.currency, _at(start_s), _at(end_s), spans)
 
 
 def _within(at: datetime) -> datetime:

@@ -13,7 +13,7 @@ from energy.models import PowerBudget
 from policies.contract.snapshot import PartitionTable, Snapshot
 from policies.registry import build
 from scheduling.snapshot.load import load_snapshot
-from simulator.budget_response import Shed, Window, foresee_shed
+from simulator.budget_response import BudgetWindow, Shed, foresee_shed
 from whatif.forecasting import left_out, pace_of
 from whatif.history import guess_of
 
@@ -69,10 +69,10 @@ def first_window(row: PowerBudget) -> Looked:
     return Looked(start, min(end, start + LONGEST))
 
 
-def _window(row: PowerBudget, start: datetime, end: datetime, snapshot: Snapshot) -> Window:
+def _window(row: PowerBudget, start: datetime, end: datetime, snapshot: Snapshot) -> BudgetWindow:
     """Rounds begin a little before the budget does."""
     rows = np.flatnonzero(snapshot.partitions.id == (row.partition_id or -1)).tolist()
-    return Window(
+    return BudgetWindow(
         max((start - LEAD).timestamp(), snapshot.now_s),
         end.timestamp(),
         float(row.watts),

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from whatif.models import Simulation, SimulationRun, State
+from whatif.models import Simulation, SimulationRun, WorkState
 
 # Progress is written about every second; a worker this silent is dead, or its machine is.
 SILENT = timedelta(seconds=60)
@@ -31,15 +31,15 @@ def claim(run_id: int, *, now: datetime) -> SimulationRun | None:
         return None
     run = SimulationRun.objects.select_related("simulation__cluster__tariff").get(pk=run_id)
     run.fence = taken[0]
-    Simulation.objects.filter(pk=run.simulation_id, state=State.QUEUED).update(
-        state=State.RUNNING, started_at=now
+    Simulation.objects.filter(pk=run.simulation_id, state=WorkState.QUEUED).update(
+        state=WorkState.RUNNING, started_at=now
     )
     return run
 
 
 def write(run: SimulationRun, **columns: object) -> None:
     """Write if the run is still ours."""
-    ours = SimulationRun.objects.filter(pk=run.pk, fence=run.fence, state=State.RUNNING)
+    ours = SimulationRun.objects.filter(pk=run.pk, fence=run.fence, state=WorkState.RUNNING)
     if not ours.update(**columns):
         raise Superseded
 
@@ -47,9 +47,9 @@ def write(run: SimulationRun, **columns: object) -> None:
 def abandoned(*, now: datetime, limit: int = 100) -> list[int]:
     """Runs that nobody works at: their message was lost, or their worker was."""
     forgotten = SimulationRun.objects.filter(
-        state=State.QUEUED, simulation__created_at__lt=now - SILENT
+        state=WorkState.QUEUED, simulation__created_at__lt=now - SILENT
     )
-    silent = SimulationRun.objects.filter(state=State.RUNNING, seen_at__lt=now - SILENT)
+    silent = SimulationRun.objects.filter(state=WorkState.RUNNING, seen_at__lt=now - SILENT)
     return [
         *silent.order_by("pk").values_list("pk", flat=True)[:limit],
         *forgotten.order_by("pk").values_list("pk", flat=True)[:limit],

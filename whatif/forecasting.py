@@ -22,7 +22,7 @@ from simulator.forecast import foresee
 from tariffs.curves import pure_tariff
 from tenancy.models import Tenant
 from whatif.history import guess_of
-from whatif.models import LIVE, Forecast, ForecastJob, State
+from whatif.models import LIVE, Forecast, ForecastJob, WorkState
 
 # The head of the queue, by priority and age; what lies beyond is foreseen when it moves up.
 JOBS_MAX = 2000
@@ -67,7 +67,7 @@ def make_forecast(forecast_id: int, *, now: datetime) -> None:
         _make(forecast, now)
     except Exception as error:  # noqa: BLE001  # whatever a policy does wrong, the forecast says so
         logger.warning("forecast %s failed: %r", forecast_id, error)
-        _end(forecast, State.FAILED, error=f"{type(error).__name__}: {error}"[:1000])
+        _end(forecast, WorkState.FAILED, error=f"{type(error).__name__}: {error}"[:1000])
 
 
 def _make(forecast: Forecast, now: datetime) -> None:
@@ -88,7 +88,7 @@ def _make(forecast: Forecast, now: datetime) -> None:
         _store(forecast, snapshot, found)
         _tell_jobs(found, now)
         digest = snapshot.digest()
-        _end(forecast, State.SUCCEEDED, made_at=now, snapshot_digest=digest)
+        _end(forecast, WorkState.SUCCEEDED, made_at=now, snapshot_digest=digest)
 
 
 def pace_of(snapshot: Snapshot, cluster: Cluster) -> Pace:
@@ -123,7 +123,7 @@ def _price(cluster: Cluster, now: datetime) -> Curve | None:
     return pure_tariff(cluster.tariff, start_s, end_s).curve(start_s, end_s)
 
 
-def _store(forecast: Forecast, snapshot: Snapshot, found: pure.Forecast) -> None:
+def _store(forecast: Forecast, snapshot: Snapshot, found: pure.QueueForecast) -> None:
     row_of = {job: row for row, job in enumerate(snapshot.jobs.id.tolist())}
     tenants = snapshot.tenants.id[snapshot.jobs.tenant].tolist()
     times = {
@@ -145,7 +145,7 @@ def _store(forecast: Forecast, snapshot: Snapshot, found: pure.Forecast) -> None
     )
 
 
-def _tell_jobs(found: pure.Forecast, now: datetime) -> None:
+def _tell_jobs(found: pure.QueueForecast, now: datetime) -> None:
     """What `explain` shows."""
     columns = [
         [_at(time_s) for time_s in times_s.tolist()]
@@ -156,7 +156,7 @@ def _tell_jobs(found: pure.Forecast, now: datetime) -> None:
         cursor.execute(_TELL_JOBS, [jobs, *columns, jobs, now])
 
 
-def _end(forecast: Forecast, state: State, **columns: object) -> None:
+def _end(forecast: Forecast, state: WorkState, **columns: object) -> None:
     live = Forecast.objects.filter(pk=forecast.pk, state__in=LIVE)
     live.update(state=state, ended_at=timezone.now(), **columns)
 

@@ -10,10 +10,10 @@ from django.db import transaction
 
 from simulator.metrics.intervals import Interval, interval
 from simulator.report.files import plain
-from simulator.report.page import Curve, page
-from simulator.report.series import Series
+from simulator.report.page import PlottedCurve, page
+from simulator.report.series import PlotSeries
 from simulator.report.write import CURVES_SHOWN, figures_table
-from whatif.models import LIVE, Simulation, SimulationRun, State
+from whatif.models import LIVE, Simulation, SimulationRun, WorkState
 
 Intervals = dict[str, dict[str, Interval]]
 
@@ -25,9 +25,9 @@ def settle(simulation_id: int, *, now: datetime) -> None:
     runs = list(SimulationRun.objects.filter(simulation=simulation_id).order_by("number"))
     if simulation.state not in LIVE or any(run.state in LIVE for run in runs):
         return
-    done = [run for run in runs if run.state == State.SUCCEEDED]
-    failed = [run for run in runs if run.state == State.FAILED]
-    simulation.state = State.FAILED if failed else State.SUCCEEDED
+    done = [run for run in runs if run.state == WorkState.SUCCEEDED]
+    failed = [run for run in runs if run.state == WorkState.FAILED]
+    simulation.state = WorkState.FAILED if failed else WorkState.SUCCEEDED
     simulation.error = "; ".join(dict.fromkeys(f"{run}: {run.error}" for run in failed[:5]))
     simulation.ended_at = now
     if done:
@@ -72,7 +72,9 @@ def results(runs: Sequence[SimulationRun], found: Intervals) -> dict[str, Any]:
 
 def report(simulation: Simulation, runs: Sequence[SimulationRun], found: Intervals) -> str:
     curves = [
-        Curve(run.label, msgspec.json.decode(zlib.decompress(bytes(run.series)), type=Series))
+        PlottedCurve(
+            run.label, msgspec.json.decode(zlib.decompress(bytes(run.series)), type=PlotSeries)
+        )
         for run in runs
         if run.series is not None
     ]

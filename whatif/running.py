@@ -18,7 +18,7 @@ from simulator.measure import measure
 from simulator.report.files import plain
 from simulator.report.series import series_of
 from whatif.claims import Superseded, claim, write
-from whatif.models import SimulationRun, State
+from whatif.models import SimulationRun, WorkState
 from whatif.results import settle
 from whatif.worlds import Ready, ready, tenant_names
 
@@ -42,7 +42,7 @@ def run_claimed(run_id: int, *, now: datetime) -> None:
     try:
         found = _found(run, now)
         ended = timezone.now()
-        write(run, state=State.SUCCEEDED, ended_at=ended, seen_at=ended, **found)
+        write(run, state=WorkState.SUCCEEDED, ended_at=ended, seen_at=ended, **found)
     except Superseded:
         return
     except Exception as error:  # noqa: BLE001  # whatever a policy or a trace does, the run says so
@@ -113,5 +113,5 @@ def _reason(error: Exception) -> str:
 
 
 def _fail(run: SimulationRun, reason: str) -> None:
-    ours = SimulationRun.objects.filter(pk=run.pk, fence=run.fence, state=State.RUNNING)
-    ours.update(state=State.FAILED, error=reason, ended_at=timezone.now())
+    ours = SimulationRun.objects.filter(pk=run.pk, fence=run.fence, state=WorkState.RUNNING)
+    ours.update(state=WorkState.FAILED, error=reason, ended_at=timezone.now())

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.db.models import Q
 
-from whatif.models import LIVE, Forecast, Simulation, State
+from whatif.models import LIVE, Forecast, Simulation, WorkState
 
 # A forecast waits for simulations to end, but is not worked at for longer than its time limit.
 WAITS_AT_MOST, WORKS_AT_MOST = timedelta(minutes=15), timedelta(minutes=2)
@@ -60,7 +60,7 @@ def forget(*, now: datetime) -> None:
 
 def give_up(*, now: datetime) -> int:
     """Fail forecasts that no worker will end, so that the next one can be asked for."""
-    waiting = Q(state=State.QUEUED, created_at__lt=now - WAITS_AT_MOST)
-    working = Q(state=State.RUNNING, started_at__lt=now - WORKS_AT_MOST)
+    waiting = Q(state=WorkState.QUEUED, created_at__lt=now - WAITS_AT_MOST)
+    working = Q(state=WorkState.RUNNING, started_at__lt=now - WORKS_AT_MOST)
     stuck = Forecast.objects.filter(waiting | working)
-    return stuck.update(state=State.FAILED, ended_at=now, error="No worker ended it in time.")
+    return stuck.update(state=WorkState.FAILED, ended_at=now, error="No worker ended it in time.")

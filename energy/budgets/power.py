@@ -22,7 +22,7 @@ Span = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets:
+class WattLimits:
     """Watts of the cluster, and of those partitions that have a bound; inf is none."""
 
     cluster_w: float = inf
@@ -38,14 +38,14 @@ def windows(cluster: Cluster, *, from_at: datetime, until_at: datetime) -> list[
     return list(near.filter(Q(ends_at__isnull=True) | Q(ends_at__gt=from_at)).order_by("pk"))
 
 
-def budgets_between(cluster: Cluster, *, from_at: datetime, until_at: datetime) -> Budgets:
+def budgets_between(cluster: Cluster, *, from_at: datetime, until_at: datetime) -> WattLimits:
     """The smallest that are in force at some time of the span."""
     found = windows(cluster, from_at=from_at, until_at=until_at)
     own_w = float(cluster.power_budget_w or inf)
     return _smallest(own_w, (row for row in found if touches(row, from_at, until_at)))
 
 
-def budgets_throughout(cluster: Cluster, *, from_at: datetime, until_at: datetime) -> Budgets:
+def budgets_throughout(cluster: Cluster, *, from_at: datetime, until_at: datetime) -> WattLimits:
     """The smallest that are in force all through the span."""
     found = windows(cluster, from_at=from_at, until_at=until_at)
     # The cluster's own has no history: it may have been changed with the last update.
@@ -54,12 +54,12 @@ def budgets_throughout(cluster: Cluster, *, from_at: datetime, until_at: datetim
     return _smallest(own_w, (row for row in found if covers(row, from_at, until_at)))
 
 
-def planned_budgets(cluster: Cluster, *, now: datetime) -> Budgets:
+def planned_budgets(cluster: Cluster, *, now: datetime) -> WattLimits:
     """What a round plans with: less what its model has been found to be wrong by."""
     budgets = budgets_between(cluster, from_at=now, until_at=now + LEAD)
     found = PowerState.objects.filter(cluster=cluster, correction_w__gt=0)
     wrong: dict[int | None, float] = dict(found.values_list("partition_id", "correction_w"))
-    return Budgets(
+    return WattLimits(
         budgets.cluster_w - wrong.get(None, 0.0),
         {pk: watts - wrong.get(pk, 0.0) for pk, watts in budgets.partition_w.items()},
     )
@@ -101,7 +101,7 @@ def _time(minute: int) -> time:
     return time(*divmod(minute, 60))
 
 
-def _smallest(own_w: float, rows: Iterable[PowerBudget]) -> Budgets:
+def _smallest(own_w: float, rows: Iterable[PowerBudget]) -> WattLimits:
     cluster_w = own_w
     partition_w: dict[int, float] = {}
     for row in rows:
@@ -109,4 +109,4 @@ def _smallest(own_w: float, rows: Iterable[PowerBudget]) -> Budgets:
             cluster_w = min(cluster_w, row.watts)
         else:
             partition_w[row.partition_id] = min(row.watts, partition_w.get(row.partition_id, inf))
-    return Budgets(cluster_w, partition_w)
+    return WattLimits(cluster_w, partition_w)

@@ -18,8 +18,8 @@ from clusters.models import Cluster, Partition
 from energy.budgets.energy_meter import energy_count
 from energy.budgets.peak import charged
 from energy.budgets.peak_meter import demand_count
-from energy.budgets.power import LEAD, Budgets, budgets_between, budgets_throughout
-from energy.measured import Measured, measure
+from energy.budgets.power import LEAD, WattLimits, budgets_between, budgets_throughout
+from energy.measured import MeasuredPower, measure
 from energy.models import PowerBreach, PowerBudget, PowerState
 from jobs.nudge import nudge
 from tariffs.models import Tariff
@@ -43,8 +43,8 @@ class Minute:
     """What was drawn in the minute until then, and what was allowed all through it."""
 
     until_at: datetime
-    measured: dict[int | None, Measured]
-    budgets: Budgets
+    measured: dict[int | None, MeasuredPower]
+    budgets: WattLimits
 
 
 def power_watch(*, now: datetime) -> None:
@@ -73,7 +73,7 @@ def _look(cluster: Cluster, now: datetime) -> None:
     in_force = budgets_between(cluster, from_at=now, until_at=now + timedelta(microseconds=1))
     planned = budgets_between(cluster, from_at=now, until_at=now + LEAD)
     until_at = now - DELAY
-    minute = Minute(until_at, {}, Budgets())
+    minute = Minute(until_at, {}, WattLimits())
     if _is_due(cluster, until_at):
         since_at = until_at - MINUTE
         minute = Minute(
@@ -102,7 +102,7 @@ def _is_due(cluster: Cluster, until_at: datetime) -> bool:
     return not fresh.exists()
 
 
-def _scopes(cluster: Cluster, *budgets: Budgets) -> list[int | None]:
+def _scopes(cluster: Cluster, *budgets: WattLimits) -> list[int | None]:
     """The cluster itself, and every partition that has or had a budget."""
     known = PowerState.objects.filter(cluster=cluster, partition__isnull=False)
     partitions = set(known.values_list("partition_id", flat=True))
@@ -125,7 +125,7 @@ def _replan(state: PowerState, budget_w: float, planned_w: float) -> bool:
 
 def _judge(state: PowerState, minute: Minute, now: datetime) -> bool:
     """Record the minute; whether the correction has grown, which a round should know."""
-    found = minute.measured.get(state.partition_id, Measured())
+    found = minute.measured.get(state.partition_id, MeasuredPower())
     budget_w = minute.budgets.of(state.partition_id)
     state.measured_w, state.unread_gpus = found.watts, found.unread_gpus
     state.measured_at = minute.until_at

@@ -17,7 +17,7 @@ WINDOWS_MOST = 8784
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptEnergy:
+class AttemptEnergyReport:
     number: int
     state: str
     predicted_mj: int | None
@@ -35,7 +35,7 @@ class JobEnergy:
     totals: list[dict[str, Any]]
     # Counted, but not yet in the ledger.
     open_mj: int
-    attempts: list[AttemptEnergy]
+    attempts: list[AttemptEnergyReport]
 
 
 def job_energy(caller: Caller, job: Job) -> JobEnergy:
@@ -61,11 +61,11 @@ def job_energy(caller: Caller, job: Job) -> JobEnergy:
 
 def _attempt(
     attempt: Attempt, meters: list[dict[str, Any]], windows: list[dict[str, Any]]
-) -> AttemptEnergy:
+) -> AttemptEnergyReport:
     gpu_mj = sum(meter["gpu_mj"] for meter in meters)
     over = attempt.state in (Attempt.State.ENDED, Attempt.State.LOST)
     comparable = over and gpu_mj > 0 and attempt.predicted_mj is not None
-    return AttemptEnergy(
+    return AttemptEnergyReport(
         number=attempt.number,
         state=attempt.state,
         predicted_mj=attempt.predicted_mj,

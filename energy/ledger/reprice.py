@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from clusters.models import Cluster
 from energy.ledger.settle import writing
 from energy.ledger.terms import Rates
-from energy.ledger.writer import Drawn, Entry, Standing, standing, write_differences
+from energy.ledger.writer import Drawn, LedgerKey, Standing, standing, write_differences
 from energy.models import LedgerRow, Meter
 from policies.pricing.curve import Window as Span
 from policies.pricing.money import split_mj
@@ -30,14 +30,16 @@ def _reprice(attempt_id: int, rows: QuerySet[LedgerRow], rates: Rates, now: date
         # Also the settling of a running attempt waits for these.
         list(Meter.objects.select_for_update().filter(attempt=attempt).order_by("gpu_id"))
         before = standing(rows.filter(attempt=attempt))
-        after: dict[Entry, Drawn] = {}
+        after: dict[LedgerKey, Drawn] = {}
         for old, stands in before.items():
             for entry, drawn in _under_new_terms(old, stands, rates):
                 after[entry] = after.get(entry, Drawn(0, 0)) + drawn
         return write_differences(attempt, before, after, now=now)
 
 
-def _under_new_terms(old: Entry, stands: Standing, rates: Rates) -> Iterator[tuple[Entry, Drawn]]:
+def _under_new_terms(
+    old: LedgerKey, stands: Standing, rates: Rates
+) -> Iterator[tuple[LedgerKey, Drawn]]:
     """A price that changes within the window shares its energy out by time."""
     windows = list(rates.windows(old.starts_at, old.ends_at))
     spans = [Span(w.starts_at.timestamp(), w.ends_at.timestamp(), None) for w in windows]
@@ -47,4 +49,4 @@ def _under_new_terms(old: Entry, stands: Standing, rates: Rates) -> Iterator[tup
     for window, gpu_mj, host_mj in shares:
         terms = rates.terms(window, old.terms.method)
         drawn = Drawn(gpu_mj, host_mj, stands.coverage)
-        yield Entry(old.gpu_id, window.starts_at, window.ends_at, terms), drawn
+        yield LedgerKey(old.gpu_id, window.starts_at, window.ends_at, terms), drawn

@@ -17,7 +17,7 @@ from clusters.models import Node
 from energy.ledger.line import Line
 from energy.ledger.meters import HOUR_SETTLES, after_this_hour
 from energy.ledger.terms import Rates
-from energy.ledger.writer import Drawn, Entry, standing, write_differences
+from energy.ledger.writer import Drawn, LedgerKey, standing, write_differences
 from energy.models import LedgerRow, Meter
 from jobs.models import Attempt
 
@@ -33,7 +33,7 @@ ORDER BY sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostPart:
     """What of a host goes with each of its GPUs."""
 
     peak_w: int
@@ -73,7 +73,7 @@ def settle(attempt_id: int, *, now: datetime) -> int:
         )
         hosts = _hosts(meters)
         before = standing(LedgerRow.objects.filter(attempt=attempt))
-        after: dict[Entry, Drawn] = {}
+        after: dict[LedgerKey, Drawn] = {}
         for meter in meters:
             line, ended = _line(meter), meter.final or attempt.state in OVER
             known_at = meter.until_at if ended else min(_last_hour(now), meter.until_at)
@@ -87,8 +87,8 @@ def settle(attempt_id: int, *, now: datetime) -> int:
 
 
 def _entries(
-    meter: Meter, line: Line, rates: Rates, host: Host, *, ended: bool, known_at: datetime
-) -> Iterator[tuple[Entry, Drawn]]:
+    meter: Meter, line: Line, rates: Rates, host: HostPart, *, ended: bool, known_at: datetime
+) -> Iterator[tuple[LedgerKey, Drawn]]:
     method = LedgerRow.Method.INTEGRATED if meter.integrated else LedgerRow.Method.COUNTER
     since_us, until_us = _us(meter.since_at), _us(meter.until_at)
     for window in rates.windows(meter.settled_at or meter.since_at, known_at):
@@ -103,10 +103,10 @@ def _entries(
         )
         if drawn.energy_mj:
             terms = rates.terms(window, method)
-            yield Entry(meter.gpu_id, window.starts_at, window.ends_at, terms), drawn
+            yield LedgerKey(meter.gpu_id, window.starts_at, window.ends_at, terms), drawn
 
 
-def _is_closed(entry: Entry, meter: Meter) -> bool:
+def _is_closed(entry: LedgerKey, meter: Meter) -> bool:
     """Windows that stand for good, because their samples may be gone."""
     closed_at = meter.settled_at
     return entry.gpu_id == meter.gpu_id and closed_at is not None and entry.starts_at < closed_at
@@ -137,11 +137,11 @@ def _line(meter: Meter) -> Line:
     return Line.between(start, end, readings)
 
 
-def _hosts(meters: list[Meter]) -> dict[int, Host]:
+def _hosts(meters: list[Meter]) -> dict[int, HostPart]:
     nodes = Node.objects.filter(gpu__in=[meter.gpu_id for meter in meters])
     rows = nodes.annotate(gpus=Count("gpu__node__gpu", distinct=True))
     return {
-        gpu_id: Host(peak_w, gpus)
+        gpu_id: HostPart(peak_w, gpus)
         for gpu_id, peak_w, gpus in rows.values_list("gpu", "host_peak_w", "gpus")
     }
 

@@ -19,7 +19,7 @@ HOUR_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WindowTerms:
     method: str
     pue: Decimal
     price_per_kwh: Decimal | None
@@ -39,7 +39,7 @@ class Terms:
         return to_money(exact_cost(energy_mj, per_kwh) * Fraction(self.pue))
 
 
-class Window(NamedTuple):
+class TariffWindow(NamedTuple):
     """At most an hour, from a full hour or a change of price to the next."""
 
     starts_at: datetime
@@ -60,17 +60,17 @@ class Rates:
         hours = np.arange(start_s, end_s + 1, HOUR_S)
         self._edges_s: IntArray = np.unique(np.concatenate([hours, *inner])).astype(np.int64)
 
-    def windows(self, from_at: datetime, until_at: datetime) -> Iterator[Window]:
+    def windows(self, from_at: datetime, until_at: datetime) -> Iterator[TariffWindow]:
         """All that have time in common with [from_at, until_at)."""
         first = int(np.searchsorted(self._edges_s, from_at.timestamp(), side="right")) - 1
         for start_s, end_s in pairwise(self._edges_s[max(first, 0) :].tolist()):
             if start_s >= until_at.timestamp():
                 return
             price, grams = _value(self._price, start_s), _value(self._carbon, start_s)
-            yield Window(_at(start_s), _at(end_s), price, grams)
+            yield TariffWindow(_at(start_s), _at(end_s), price, grams)
 
-    def terms(self, window: Window, method: str) -> Terms:
-        return Terms(
+    def terms(self, window: TariffWindow, method: str) -> WindowTerms:
+        return WindowTerms(
             method=method,
             pue=self.cluster.pue,
             price_per_kwh=window.price_per_kwh,

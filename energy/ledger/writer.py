@@ -7,19 +7,19 @@ from decimal import Decimal
 
 from django.db.models import Max, QuerySet, Sum
 
-from energy.ledger.terms import Terms
+from energy.ledger.terms import WindowTerms
 from energy.models import LedgerRow
 from jobs.models import Attempt
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerKey:
     """What a row is about; rows of one entry are added up."""
 
     gpu_id: int
     starts_at: datetime
     ends_at: datetime
-    terms: Terms
+    terms: WindowTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ NOTHING = Standing()
 _TERMS = ("method", "pue", "price_per_kwh", "g_per_kwh", "currency")
 
 
-def standing(rows: QuerySet[LedgerRow]) -> dict[Entry, Standing]:
+def standing(rows: QuerySet[LedgerRow]) -> dict[LedgerKey, Standing]:
     """Entries that add up to nothing are left out: they were corrected away."""
     found = (
         rows.values("gpu_id", "starts_at", "ends_at", *_TERMS)
@@ -60,11 +60,11 @@ def standing(rows: QuerySet[LedgerRow]) -> dict[Entry, Standing]:
         .order_by()
     )
     return {
-        Entry(
+        LedgerKey(
             row["gpu_id"],
             row["starts_at"],
             row["ends_at"],
-            Terms(*(row[name] for name in _TERMS)),
+            WindowTerms(*(row[name] for name in _TERMS)),
         ): Standing(
             int(row["gpu_mj__sum"]),
             int(row["host_mj__sum"]),
@@ -79,8 +79,8 @@ def standing(rows: QuerySet[LedgerRow]) -> dict[Entry, Standing]:
 
 def write_differences(
     attempt: Attempt,
-    before: Mapping[Entry, Standing],
-    after: Mapping[Entry, Drawn],
+    before: Mapping[LedgerKey, Standing],
+    after: Mapping[LedgerKey, Drawn],
     *,
     now: datetime,
 ) -> int:
@@ -96,7 +96,7 @@ def write_differences(
 
 
 def _difference(
-    attempt: Attempt, entry: Entry, before: Standing, after: Drawn | None, now: datetime
+    attempt: Attempt, entry: LedgerKey, before: Standing, after: Drawn | None, now: datetime
 ) -> LedgerRow | None:
     drawn = after or Drawn(0, 0)
     terms = entry.terms

@@ -31,12 +31,12 @@ ON CONFLICT DO NOTHING
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredWork:
     attempts: tuple[DesiredAttempt, ...] = ()
     cancels: tuple[Cancel, ...] = ()
 
 
-def wanted(seen: Look, *, now: datetime) -> Wanted:
+def wanted(seen: Look, *, now: datetime) -> DesiredWork:
     """An attempt counts as fetched once it is in an answer, whether that arrives or not."""
     running = [
         held
@@ -45,7 +45,7 @@ def wanted(seen: Look, *, now: datetime) -> Wanted:
     ]
     unfetched = [held.attempt_id for held in running if held.part_state is None]
     handed_out = _hand_out(seen, unfetched, now) if unfetched else frozenset()
-    return Wanted(
+    return DesiredWork(
         attempts=tuple(
             replace(
                 spelled_out(held.attempt_id, seen.node_id),

@@ -43,7 +43,7 @@ RETURNING set_config('synchronous_commit', 'off', true)
 
 
 @dataclass
-class Heard:
+class Answers:
     """What to tell the agent: whom it need not report again, and whom it must kill."""
 
     acks: list[AttemptRef] = field(default_factory=list)
@@ -52,8 +52,8 @@ class Heard:
     refused: int = 0  # meter readings that cannot be true
 
 
-def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Heard:
-    heard = Heard()
+def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Answers:
+    heard = Answers()
     others = []
     for report in reports:
         held = seen.held.get(report.attempt_id)
@@ -74,7 +74,7 @@ def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: dat
     return heard
 
 
-def _note_unheard(seen: Look, told: Collection[AttemptRef], heard: Heard, now: datetime) -> None:
+def _note_unheard(seen: Look, told: Collection[AttemptRef], heard: Answers, now: datetime) -> None:
     """An agent speaks of all it has; what it once reported and now leaves out it knows no more.
 
     Its state is gone, or it is another agent under the same identity. Somebody else may still run
@@ -106,7 +106,7 @@ class Stage:
 
 
 def _answer_others(
-    node_id: int, reports: Sequence[AttemptReport], heard: Heard, boot_id: str, now: datetime
+    node_id: int, reports: Sequence[AttemptReport], heard: Answers, boot_id: str, now: datetime
 ) -> None:
     """Of attempts that are over, or not this node's: an end is noted, anything else must stop."""
     rows = Attempt.objects.filter(

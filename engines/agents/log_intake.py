@@ -35,7 +35,7 @@ WHERE log_id = %s AND "offset" = %s AND octet_length(data) < %s
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewBytes:
     """Of a chunk: the bytes that are new, and whether the stream ends with them."""
 
     data: bytes
@@ -56,14 +56,14 @@ def logs_take(sender: Sender, logs: Logs, *, now: datetime) -> LogsTaken:
     return LogsTaken(tuple(_answer(chunk, heads) for chunk in logs.chunks))
 
 
-def wanted(size: int, cap: int, chunk: Sent) -> Wanted:
+def wanted(size: int, cap: int, chunk: Sent) -> NewBytes:
     """What overlaps is known, what leaves a hole is not wanted yet, what is beyond never."""
     known = size - chunk.offset
     if known < 0:
-        return Wanted(b"", closes=False)
+        return NewBytes(b"", closes=False)
     data = chunk.data[known:][: max(0, cap - size)]
     ends_here = chunk.final and chunk.offset + len(chunk.data) <= size + len(data)
-    return Wanted(data, closes=ends_here or size + len(data) >= cap)
+    return NewBytes(data, closes=ends_here or size + len(data) >= cap)
 
 
 def _fences(node_id: int, logs: Logs) -> dict[int, int]:

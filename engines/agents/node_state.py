@@ -44,7 +44,7 @@ _TOUCH_AND_LOOK, _ONLY_LOOK = _LOOK.format(node=_TOUCH), _LOOK.format(node=_FIND
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldAttempt:
     """An attempt with open allocations on the node; without a part the node knows nothing of it."""
 
     attempt_id: int
@@ -66,7 +66,7 @@ class Look:
     state: str
     cluster_id: int
     faults: dict[str, str]
-    held: dict[int, Held]
+    held: dict[int, HeldAttempt]
 
 
 def touch(token_id: int, sync: Sync, *, now: datetime) -> Look | None:
@@ -85,5 +85,9 @@ def _look(statement: str, values: dict[str, Any]) -> Look | None:
         return None
     node_id, state, cluster_id, faults, held, _ = rows[0]
     return Look(
-        node_id, state, cluster_id, faults or {}, {each[0]: Held(*each) for each in held or ()}
+        node_id,
+        state,
+        cluster_id,
+        faults or {},
+        {each[0]: HeldAttempt(*each) for each in held or ()},
     )

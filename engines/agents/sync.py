@@ -11,7 +11,7 @@ from clusters.models import Node
 from clusters.node_states import State, advance
 from engines.agents.desired import wanted
 from engines.agents.gpu_faults import gpus_report
-from engines.agents.incoming import Heard, hear
+from engines.agents.incoming import Answers, hear
 from engines.agents.leases import Leases, leases
 from engines.agents.node_state import Look, look, touch
 from engines.agents.stale import StaleEpoch, StaleFences
@@ -20,7 +20,7 @@ from jobs.nudge import nudge
 COUNT_EVERY_S = 5.0
 
 
-class Pace:
+class NodeLeases:
     """The leases for as many nodes as there are, counted now and then."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -33,12 +33,12 @@ class Pace:
         return leases(self._nodes)
 
 
-PACE = Pace()
+PACE = NodeLeases()
 
 
 def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
     seen = touch(token_id, sync, now=now)
-    heard = Heard()
+    heard = Answers()
     if seen is not None:
         heard = hear(seen, sync.attempts, boot_id=sync.boot_id, now=now)
         gpus_report(seen.node_id, seen.faults, sync.gpus)
@@ -65,7 +65,7 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
     )
 
 
-def _changed(seen: Look, heard: Heard, power: Power, now: datetime) -> bool:
+def _changed(seen: Look, heard: Answers, power: Power, now: datetime) -> bool:
     """Whether what was seen of the node is no longer so."""
     itself = Node.objects.filter(pk=seen.node_id)
     if heard.refused:

@@ -14,19 +14,19 @@ DRIFTED = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SpeedVerdict:
     """`drift` is how much faster (1.2) or slower (0.8) than known the newest attempts were."""
 
     accepted: bool
     drift: float | None = None
 
 
-def judged(ratio: float, earlier: Sequence[float]) -> Verdict:
+def judged(ratio: float, earlier: Sequence[float]) -> SpeedVerdict:
     """`ratio` is measured over known; `earlier` those of the attempts before, the newest first."""
     recent = [ratio, *earlier[: IN_A_ROW - 1]]
     drift = _drift(recent)
     far = abs(math.log(ratio)) > math.log(FAR)
-    return Verdict(accepted=not far or drift is not None, drift=drift)
+    return SpeedVerdict(accepted=not far or drift is not None, drift=drift)
 
 
 def _drift(recent: Sequence[float]) -> float | None:

@@ -22,7 +22,14 @@ from jobs.models import (
 )
 from jobs.nudge import nudge
 from jobs.profiling.fits import fit_refused, profile_fit
-from jobs.profiling.steering import WEIGHT, Configuration, Heard, Measured, Sweep, result
+from jobs.profiling.steering import (
+    WEIGHT,
+    Configuration,
+    MeasuredConfiguration,
+    SettledReport,
+    Sweep,
+    result,
+)
 from jobs.services.cancel import job_cancel
 from policies.performance.points import FitRefused
 from tenancy.callers import SYSTEM
@@ -107,11 +114,11 @@ def _sweep(attempt: Attempt, job: Job) -> Sweep:
     return Sweep(tuple(held.node.gpu_type.clocks_mhz), max(1, job.cpus_per_gpu))
 
 
-def _heard(attempt: Attempt) -> Heard | None:
+def _heard(attempt: Attempt) -> SettledReport | None:
     part = Part.objects.filter(attempt=attempt).first()
     if part is None or part.speed_steps is None or part.speed_s is None:
         return None
-    return Heard(
+    return SettledReport(
         Configuration(part.speed_clock_mhz, part.speed_cpus or 0),
         part.speed_steps,
         part.speed_s,
@@ -120,7 +127,7 @@ def _heard(attempt: Attempt) -> Heard | None:
     )
 
 
-def _document(found: Measured) -> dict[str, Any]:
+def _document(found: MeasuredConfiguration) -> dict[str, Any]:
     return {
         "clock_mhz": found.at.clock_mhz,
         "cpus": found.at.cpus,
@@ -129,9 +136,11 @@ def _document(found: Measured) -> dict[str, Any]:
     }
 
 
-def measured_by(run: ProfilingRun) -> list[Measured]:
+def measured_by(run: ProfilingRun) -> list[MeasuredConfiguration]:
     return [
-        Measured(Configuration(one["clock_mhz"], one["cpus"]), one["steps_per_s"], one["watts"])
+        MeasuredConfiguration(
+            Configuration(one["clock_mhz"], one["cpus"]), one["steps_per_s"], one["watts"]
+        )
         for one in run.measured
     ]
 
@@ -160,7 +169,9 @@ def _finish(run: ProfilingRun, detail: str, now: datetime) -> None:
     _end(run, State.FAILED if detail and len(points) < 2 else State.SUCCEEDED, detail, now)
 
 
-def _points(run: ProfilingRun, measured: Sequence[Measured], now: datetime) -> list[ProfilePoint]:
+def _points(
+    run: ProfilingRun, measured: Sequence[MeasuredConfiguration], now: datetime
+) -> list[ProfilePoint]:
     held = (
         Allocation.objects.filter(attempt__job=run.job_id)
         .select_related("node__gpu_type")

@@ -30,7 +30,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredConfiguration:
     """Of one configuration; no speed when it could not be measured."""
 
     at: Configuration
@@ -39,7 +39,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SettledReport:
     """What the node last said: everything since the attempt settled at this configuration."""
 
     at: Configuration
@@ -54,7 +54,7 @@ class Sweep:
     clocks_mhz: Sequence[int]
     most_cpus: int
 
-    def next(self, measured: Sequence[Measured]) -> Configuration | None:
+    def next(self, measured: Sequence[MeasuredConfiguration]) -> Configuration | None:
         """The next configuration to measure; None when all is known."""
         known = {one.at: one.steps_per_s for one in measured}
         cpus = self._next_cpus(known)
@@ -90,15 +90,17 @@ class Sweep:
         return [clocks[round(i * (len(clocks) - 1) / (CLOCKS - 1))] for i in range(CLOCKS)]
 
 
-def result(wanted: Configuration, heard: Heard | None, waited_s: float) -> Measured | None:
+def result(
+    wanted: Configuration, heard: SettledReport | None, waited_s: float
+) -> MeasuredConfiguration | None:
     """What was measured of the wanted configuration; None while it is still being measured."""
     if heard is not None and heard.at == wanted and _enough(heard):
         watts = heard.energy_mj / 1000 / heard.energy_s if heard.energy_s > 0 else None
-        return Measured(wanted, heard.steps / heard.steps_s, watts or None)
-    return Measured(wanted, None) if waited_s >= GIVE_UP_S else None
+        return MeasuredConfiguration(wanted, heard.steps / heard.steps_s, watts or None)
+    return MeasuredConfiguration(wanted, None) if waited_s >= GIVE_UP_S else None
 
 
-def _enough(heard: Heard) -> bool:
+def _enough(heard: SettledReport) -> bool:
     quick = heard.steps_s >= MEASURE_S and heard.steps >= STEPS
     return quick or (heard.steps_s >= LONGEST_S and heard.steps >= FEWEST_STEPS)
 

@@ -78,7 +78,7 @@ def counted(draft: Draft, known: Predecessors) -> Draft | Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DependencyRow:
     tenant_id: int
     job_id: int
     on_job_id: int
@@ -88,9 +88,9 @@ class Link:
 
 def links_of(
     draft: Draft, *, job_id: int, tenant_id: int, known: Predecessors, now: datetime
-) -> list[Link]:
+) -> list[DependencyRow]:
     return [
-        Link(
+        DependencyRow(
             tenant_id,
             job_id,
             dependency.job,
@@ -101,7 +101,7 @@ def links_of(
     ]
 
 
-def link(links: Sequence[Link]) -> None:
+def link(links: Sequence[DependencyRow]) -> None:
     if not links:
         return
     columns = ("tenant_id", "job_id", "on_job_id", "kind", "met_at")

@@ -16,7 +16,7 @@ from jobs.models import Attempt, Job, Profile
 from jobs.services.profiles import profile_create
 from jobs.specs import ProfileSpec
 from scheduler_service import seed
-from scheduling.costs import Costs, cluster_costs
+from scheduling.costs import CostReport, cluster_costs
 from tariffs.models import Tariff
 from tariffs.services.tariffs import tariff_create
 from tenancy.callers import SYSTEM
@@ -114,7 +114,7 @@ def _script(steps: int) -> str:
     return f'case "$FAIRWATT_NODE-$FAIRWATT_GPUS" in {cases}*) exit 9;; esac'
 
 
-def costs() -> Costs:
+def costs() -> CostReport:
     samples_digest()
     now = timezone.now()
     for attempt_id in Attempt.objects.values_list("pk", flat=True):

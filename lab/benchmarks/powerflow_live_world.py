@@ -25,7 +25,7 @@ from jobs.lifecycle import TERMINAL
 from jobs.models import Job, Profile
 from jobs.services.cancel import job_cancel
 from jobs.services.profiles import profile_create
-from jobs.specs import ProfilePoint, ProfileSpec
+from jobs.specs import PointSpec, ProfileSpec
 from lab.benchmarks.elastic_job import SCALING
 from lab.benchmarks.powerflow_live import KINDS, Bin
 from scheduling.models import Round
@@ -64,7 +64,7 @@ def profile() -> None:
         profile_create(caller=SYSTEM, spec=spec, now=now())
 
 
-def points() -> list[ProfilePoint]:
+def points() -> list[PointSpec]:
     """What the emulated GPUs draw, at every count and clock."""
     found = []
     for kind in KINDS.values():
@@ -72,7 +72,7 @@ def points() -> list[ProfilePoint]:
         for clock_mhz in model.clocks_mhz:
             slower = (clock_mhz / model.clocks_mhz[-1]) ** CLOCK_EXPONENT
             found += [
-                ProfilePoint(
+                PointSpec(
                     gpu_type=kind["name"],
                     gpus=gpus,
                     clock_mhz=clock_mhz,

@@ -47,7 +47,7 @@ class _Child:
     closed: bool = False
 
 
-class Supervisor:
+class ProgramSupervisor:
     """Use it as a context manager in the main thread; leaving the block stops every child."""
 
     def __init__(self, console: Console) -> None:

@@ -14,7 +14,7 @@ from scheduler_service.embedded import broker, lock, ports, postgres, stack
 from scheduler_service.embedded.console import Console
 from scheduler_service.embedded.errors import EmbeddedError
 from scheduler_service.embedded.program import Program
-from scheduler_service.embedded.supervisor import Stopped, Supervisor
+from scheduler_service.embedded.supervisor import ProgramSupervisor, Stopped
 from scheduler_service.settings import BASE_DIR, VAR_DIR
 
 
@@ -23,7 +23,7 @@ def up() -> None:
     console = Console(sys.stdout)
     var = VAR_DIR.resolve()
     # The supervisor leaves first: it stops what the locks protect.
-    with ExitStack() as resources, Supervisor(console) as supervisor:
+    with ExitStack() as resources, ProgramSupervisor(console) as supervisor:
         held = resources.enter_context(lock.held(var, what="Fairwatt"))
         host = environment.text("FAIRWATT_HOST", ports.LOOPBACK)
         port = environment.integer("FAIRWATT_PORT", 8000)
@@ -41,7 +41,7 @@ def up() -> None:
     console.say(f"Stopped. The data is kept in {var}")
 
 
-def _start(supervisor: Supervisor, servers: list[Program], site: stack.Site) -> None:
+def _start(supervisor: ProgramSupervisor, servers: list[Program], site: stack.Site) -> None:
     for server in servers:
         supervisor.start(server)
     for step in stack.steps(site):

@@ -26,7 +26,7 @@ Entry = TypeVar("Entry")
 CHUNK = 500
 
 
-class Terms(TypedDict):
+class RoundTerms(TypedDict):
     cluster_id: int
     round_id: int
     now: datetime
@@ -56,7 +56,7 @@ class Applied:
 def apply_plan(plan: Plan, *, cluster_id: int, round_id: int, now: datetime) -> Applied:
     """First what lowers the draw or gives room, then what takes it."""
     applied = Applied()
-    terms: Terms = {"cluster_id": cluster_id, "round_id": round_id, "now": now}
+    terms: RoundTerms = {"cluster_id": cluster_id, "round_id": round_id, "now": now}
     for clocks in _chunks(plan.clocks):
         with transaction.atomic():
             changed = _set_clocks(clocks, now)

@@ -38,7 +38,7 @@ WHERE quota.tenant_id = taken.tenant_id AND quota.gpu_type_id = taken.gpu_type_i
 
 
 @dataclass
-class Room:
+class FreeCapacity:
     """`take` and `give_back` keep the books in memory; `save` writes the differences once."""
 
     gpu_type: dict[int, int]
@@ -120,7 +120,7 @@ class Room:
         return count
 
 
-def lock_room(*, nodes: set[int], tenants: set[int], cluster_id: int) -> Room:
+def lock_room(*, nodes: set[int], tenants: set[int], cluster_id: int) -> FreeCapacity:
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_NODES, [sorted(nodes), cluster_id])
         node_rows = cursor.fetchall()
@@ -128,7 +128,7 @@ def lock_room(*, nodes: set[int], tenants: set[int], cluster_id: int) -> Room:
         tenant_rows = cursor.fetchall()
         cursor.execute(_LOCK_QUOTAS, [sorted(tenants)])
         quota_rows = cursor.fetchall()
-    return Room(
+    return FreeCapacity(
         gpu_type={node: kind for node, kind, _, _ in node_rows},
         cpus={node: cpus for node, _, cpus, _ in node_rows},
         memory_mib={node: memory for node, _, _, memory in node_rows},

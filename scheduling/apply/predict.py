@@ -36,7 +36,7 @@ MOST_MJ = 9 * 10**18
 _NOTHING = Prediction(steps_per_s=math.nan, low=math.nan, high=math.nan, source="neutral")
 
 
-class Held(NamedTuple):
+class PredictedHolding(NamedTuple):
     """What an attempt holds of one GPU type, and what its job says of itself."""
 
     attempt_id: int
@@ -59,7 +59,7 @@ def predict(attempt_ids: Sequence[int]) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute(_HELD, [list(attempt_ids)])
-        rows = [Held(*row) for row in cursor.fetchall()]
+        rows = [PredictedHolding(*row) for row in cursor.fetchall()]
     ids = {held.profile_id for held in rows if held.profile_id is not None}
     known = applications(sorted(ids)) if ids else {}
     told = []
@@ -73,7 +73,9 @@ def predict(attempt_ids: Sequence[int]) -> None:
             cursor.execute(_WRITE, [list(column) for column in zip(*told, strict=True)])
 
 
-def _predicted(pieces: Sequence[Held], known: Application | None) -> tuple[int, str] | None:
+def _predicted(
+    pieces: Sequence[PredictedHolding], known: Application | None
+) -> tuple[int, str] | None:
     """From the profile's watts and speed, else the type's most watts and the tenant's estimate."""
     watts, speeds, by_profile = 0.0, [], True
     for piece in pieces:
@@ -90,7 +92,7 @@ def _predicted(pieces: Sequence[Held], known: Application | None) -> tuple[int, 
     return min(int(watts * run_s * 1000), MOST_MJ), basis
 
 
-def _expected(piece: Held, known: Application) -> Prediction:
+def _expected(piece: PredictedHolding, known: Application) -> Prediction:
     """0 CPUs are what others leave, 0 MiB no limit: how many that is, is not known."""
     return known.predict(
         piece.gpu_type,
@@ -101,7 +103,7 @@ def _expected(piece: Held, known: Application) -> Prediction:
     )
 
 
-def _run_s(job: Held, steps_per_s: float) -> float | None:
+def _run_s(job: PredictedHolding, steps_per_s: float) -> float | None:
     """Work that is done is not done again."""
     if job.work_total is not None and steps_per_s > 0:
         return max(job.work_total - job.work_done, 0.0) / steps_per_s

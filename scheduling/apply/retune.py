@@ -46,7 +46,7 @@ Gpu = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldShare:
     allocation: int
     cpus: int
     memory_mib: int
@@ -61,7 +61,7 @@ class Books:
     given: list[tuple[int, int, int]] = field(default_factory=list)
     more: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
 
-    def change(self, entries: Sequence[Retune], held: dict[int, dict[Gpu, Held]]) -> bool:
+    def change(self, entries: Sequence[Retune], held: dict[int, dict[Gpu, HeldShare]]) -> bool:
         """All of them or none: False where one is not as the plan saw it, or has no room."""
         given: list[tuple[int, int, int]] = []
         more: dict[int, list[int]] = defaultdict(lambda: [0, 0])
@@ -121,9 +121,9 @@ def _retune(entries: Sequence[Retune], cluster_id: int) -> list[int]:
         cursor.execute(_LOCK_NODES, [nodes])
         free = cursor.fetchall()
         cursor.execute(_HELD, [running])
-        held: dict[int, dict[Gpu, Held]] = defaultdict(dict)
+        held: dict[int, dict[Gpu, HeldShare]] = defaultdict(dict)
         for job, node, index, *share in cursor.fetchall():
-            held[job][node, index] = Held(*share)
+            held[job][node, index] = HeldShare(*share)
     books = Books({node: cpus for node, cpus, _ in free}, {node: mem for node, _, mem in free})
     changed = [entry.job for entry in _changed(books, entries, held)]
     books.save()
@@ -131,7 +131,7 @@ def _retune(entries: Sequence[Retune], cluster_id: int) -> list[int]:
 
 
 def _changed(
-    books: Books, entries: Sequence[Retune], held: dict[int, dict[Gpu, Held]]
+    books: Books, entries: Sequence[Retune], held: dict[int, dict[Gpu, HeldShare]]
 ) -> Sequence[Retune]:
     """At once if they can be, since one may need what another gives up; else one by one."""
     if books.change(entries, held):
@@ -139,7 +139,7 @@ def _changed(
     return [entry for entry in _givers_first(entries, held) if books.change([entry], held)]
 
 
-def _givers_first(entries: Iterable[Retune], held: dict[int, dict[Gpu, Held]]) -> list[Retune]:
+def _givers_first(entries: Iterable[Retune], held: dict[int, dict[Gpu, HeldShare]]) -> list[Retune]:
     def growth(entry: Retune) -> int:
         had = sum(share.cpus for share in held[entry.job].values())
         return sum(piece.cpus for piece in entry.pieces) - had

@@ -9,7 +9,7 @@ import numpy as np
 from policies.contract.columns import F64, I32, I64, Table, column
 from simulator.energy import Energy
 from simulator.engine import Outcome
-from simulator.log import End, Stretches
+from simulator.log import StretchEnd, Stretches
 from simulator.truth import Truth
 
 
@@ -46,7 +46,7 @@ def job_results(outcome: Outcome, stretches: Stretches, spent: Energy) -> JobRes
     def per_job(amount: F64) -> F64:
         return np.bincount(stretches.job, amount, minlength=count).astype(np.float64)
 
-    def ended(end: End) -> I64:
+    def ended(end: StretchEnd) -> I64:
         return np.bincount(stretches.job[stretches.end == end], minlength=count)
 
     held_s = stretches.to_s - stretches.from_s
@@ -65,9 +65,9 @@ def job_results(outcome: Outcome, stretches: Stretches, spent: Energy) -> JobRes
         gpus=jobs.gpus,
         tenant=jobs.tenant,
         partition=jobs.partition,
-        preemptions=ended(End.PREEMPTED),
-        migrations=ended(End.MOVED),
-        failures=ended(End.FAILED),
+        preemptions=ended(StretchEnd.PREEMPTED),
+        migrations=ended(StretchEnd.MOVED),
+        failures=ended(StretchEnd.FAILED),
         held_gpu_s=per_job(held_s * stretches.gpus),
         lost_gpu_s=per_job((stretches.idle_s + redone_s) * stretches.gpus),
         fairness=jct_s / (ideal_s * _contention(outcome)),

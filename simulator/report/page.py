@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from simulator.report.files import plain
-from simulator.report.series import Series
+from simulator.report.series import PlotSeries
 
 ASSETS = Path(__file__).parent / "assets"
 
 
-class Curve(NamedTuple):
+class PlottedCurve(NamedTuple):
     """The plots of one run, under its label."""
 
     label: str
-    series: Series
+    series: PlotSeries
 
 
 def page(
@@ -26,7 +26,7 @@ def page(
     title: str,
     facts: Mapping[str, str],
     tables: Sequence[tuple[str, Sequence[Sequence[str]]]],
-    curves: Sequence[Curve],
+    curves: Sequence[PlottedCurve],
     notes: Sequence[str] = (),
     figures: Sequence[tuple[str, str]] = (),
 ) -> str:

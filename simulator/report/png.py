@@ -6,13 +6,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from simulator.report.page import Curve
+from simulator.report.page import PlottedCurve
 
 SIZE_INCHES = (6.0, 3.4)
 DPI = 160
 
 
-def write_plots(directory: Path, curves: Sequence[Curve]) -> None:
+def write_plots(directory: Path, curves: Sequence[PlottedCurve]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     _completion_times(directory / "jct_cdf.png", curves)
     for name, x, y, label in (
@@ -39,7 +39,7 @@ def write_bars(
     _save(path, figure)
 
 
-def _completion_times(path: Path, curves: Sequence[Curve]) -> None:
+def _completion_times(path: Path, curves: Sequence[PlottedCurve]) -> None:
     figure = Figure(figsize=SIZE_INCHES)
     axes = figure.subplots()
     for curve in curves:

@@ -7,7 +7,7 @@ import numpy as np
 
 from policies.contract.columns import F64
 from simulator.engine import Outcome
-from simulator.measure import Measured
+from simulator.measure import RunFigures
 
 POINTS = 600
 QUANTILES = 200
@@ -15,7 +15,7 @@ QUANTILES = 200
 GANTT_BARS = 4000
 
 
-class Series(msgspec.Struct, frozen=True):
+class PlotSeries(msgspec.Struct, frozen=True):
     """Times are hours since the start; nan is None so that it can be written as JSON."""
 
     jct_s: list[float]
@@ -33,7 +33,7 @@ class Series(msgspec.Struct, frozen=True):
     gpus_per_node: list[int]
 
 
-def series_of(outcome: Outcome, measured: Measured) -> Series:
+def series_of(outcome: Outcome, measured: RunFigures) -> PlotSeries:
     origin_s, ended_s = outcome.setting.origin_s, outcome.ended_s
     edges_s = np.linspace(origin_s, max(ended_s, origin_s + 1.0), POINTS + 1)
     stretches, jobs = measured.stretches, measured.jobs
@@ -49,7 +49,7 @@ def series_of(outcome: Outcome, measured: Measured) -> Series:
     prices = np.full(POINTS, np.nan) if price is None else price.price_at(edges_s[:-1])
     fragmented_h, fragmented = _fragmentation(outcome)
     done_s = jobs.jct_s[~np.isnan(jobs.jct_s)]
-    return Series(
+    return PlotSeries(
         jct_s=np.quantile(done_s, np.linspace(0, 1, QUANTILES)).tolist() if len(done_s) else [],
         hours=((edges_s[:-1] - origin_s) / 3600).round(4).tolist(),
         allocated=_plain(held / gpus),
@@ -84,7 +84,7 @@ def _fragmentation(outcome: Outcome) -> tuple[F64, F64]:
     return hours[::step], share[::step]
 
 
-def _gantt(outcome: Outcome, measured: Measured) -> list[tuple[int, int, int, float, float]]:
+def _gantt(outcome: Outcome, measured: RunFigures) -> list[tuple[int, int, int, float, float]]:
     """The bars of as many nodes, from the first, as fit on a page."""
     stretches, origin_s = measured.stretches, outcome.setting.origin_s
     bars: dict[int, list[tuple[int, int, int, float, float]]] = {}

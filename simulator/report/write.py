@@ -7,7 +7,7 @@ import msgspec
 
 from simulator.metrics.intervals import Interval
 from simulator.report.files import write_json, write_summaries
-from simulator.report.page import Curve, page
+from simulator.report.page import PlottedCurve, page
 from simulator.report.png import write_plots
 from simulator.report.table import COLUMNS, interval_text
 from simulator.scenario.schema import Scenario
@@ -56,11 +56,11 @@ def write_study(directory: Path, scenario: Scenario, results: Sequence[CellResul
     (directory / "report.html").write_text(text)
 
 
-def first_curves(results: Sequence[CellResult]) -> list[Curve]:
+def first_curves(results: Sequence[CellResult]) -> list[PlottedCurve]:
     first: dict[str, CellResult] = {}
     for result in results:
         first.setdefault(result.label, result)
-    return [Curve(label, r.series) for label, r in first.items()][:CURVES_SHOWN]
+    return [PlottedCurve(label, r.series) for label, r in first.items()][:CURVES_SHOWN]
 
 
 def figures_table(by_label: Mapping[str, Mapping[str, Interval]]) -> list[list[str]]:

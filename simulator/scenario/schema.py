@@ -56,7 +56,7 @@ class Nodes(Section, frozen=True):
     host_peak_w: NotNegative = 0.0
 
 
-class Gpu(Section, frozen=True):
+class ScenarioGpu(Section, frozen=True):
     name: str
     idle_w: NotNegative = 0.0
     max_w: NotNegative = 0.0
@@ -71,7 +71,7 @@ class ClusterSection(Section, frozen=True):
 
     nodes: tuple[Nodes, ...] = ()
     node_list: str = ""
-    gpus: tuple[Gpu, ...] = ()
+    gpus: tuple[ScenarioGpu, ...] = ()
     partitions: Literal["none", "static", "lending"] = "none"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from simulator.machines import GpuKind, Machines, NodeKind, build
 from simulator.traces.collect import Report, TraceJob, collect
-from simulator.traces.rows import CellError, Row, SkipRow, TraceError, csv_rows
+from simulator.traces.rows import CellError, SkipRow, TraceError, TraceRow, csv_rows
 from simulator.workload import Trace
 
 _WHOLE_GPU_MILLI = 1000
@@ -17,7 +17,7 @@ _PAI_TASKS = (
 def openb_pods(path: Path, *, parts_as_whole: bool = False) -> tuple[Trace, Report]:
     """Pods that ask for whole GPUs, or for parts too; a pod ran from scheduling to deletion."""
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         gpus = row.whole("num_gpu")
         if not gpus:
             raise SkipRow("without GPUs")
@@ -66,7 +66,7 @@ def openb_nodes(path: Path, gpus: tuple[GpuKind, ...] = ()) -> Machines:
 def pai(path: Path) -> tuple[Trace, Report]:
     """`pai_task_table.csv`, which has no header; a task is a job, submitted when it started."""
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         if not row.text("plan_gpu"):
             raise SkipRow("without GPUs")
         percent, instances = row.number("plan_gpu", above=0), row.whole("inst_num", low=1)

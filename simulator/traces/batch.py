@@ -6,7 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from simulator.traces.collect import Report, TraceJob, collect
-from simulator.traces.rows import Row, SkipRow, csv_rows, opened
+from simulator.traces.rows import SkipRow, TraceRow, csv_rows, opened
 from simulator.workload import Trace
 
 _GPUS = re.compile(r"gres/gpu(?::[^=,]+)?=(\d+)")
@@ -22,7 +22,7 @@ def sacct(path: Path, timezone: str = "UTC") -> tuple[Trace, Report]:
     """`sacct -P -a -X -o JobID,User,Partition,Submit,ElapsedRaw,AllocTRES,State`."""
     zone = ZoneInfo(timezone)
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         if "." in row.text("JobID"):
             raise SkipRow("that are steps of a job")
         gpus = gpus_of_tres(row.text("AllocTRES") or row.text("ReqTRES"))
@@ -51,7 +51,7 @@ def gpus_of_tres(tres: str) -> int:
 def swf(path: Path, processors_per_gpu: int = 1) -> tuple[Trace, Report]:
     """Eighteen numbers a line; a job's processors, rounded up, are taken as GPUs."""
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         if row.number("run") <= 0:
             raise SkipRow("that ran for no time")
         asked = row.number("requested")
@@ -68,8 +68,8 @@ def swf(path: Path, processors_per_gpu: int = 1) -> tuple[Trace, Report]:
     return collect(path, _swf_rows(path), job_of)
 
 
-def _swf_rows(path: Path) -> Iterator[Row]:
+def _swf_rows(path: Path) -> Iterator[TraceRow]:
     with opened(path) as file:
         for line, text in enumerate(file, 1):
             if text.strip() and not text.lstrip().startswith(";"):
-                yield Row(line, dict(zip(_SWF, text.split(), strict=False)))
+                yield TraceRow(line, dict(zip(_SWF, text.split(), strict=False)))

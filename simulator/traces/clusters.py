@@ -4,7 +4,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from simulator.traces.collect import Report, TraceJob, collect
-from simulator.traces.rows import Row, SkipRow, csv_rows
+from simulator.traces.rows import SkipRow, TraceRow, csv_rows
 from simulator.workload import Trace
 
 UTC_ZONE = ZoneInfo("UTC")
@@ -13,7 +13,7 @@ UTC_ZONE = ZoneInfo("UTC")
 def philly(path: Path) -> tuple[Trace, Report]:
     """Microsoft Philly, 2017, in the table of the adaptdl project; partitioned by cluster."""
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         cluster = row.text("cluster")
         return TraceJob(
             submitted_s=row.time_s("timestamp", UTC_ZONE),
@@ -30,7 +30,7 @@ def helios(path: Path) -> tuple[Trace, Report]:
     """SenseTime Helios, 2020: `cluster_log.csv` of one cluster; virtual clusters partition it."""
     zone = ZoneInfo("Asia/Shanghai")
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         gpus = row.whole("gpu_num")
         if not gpus:
             raise SkipRow("without GPUs")
@@ -51,7 +51,7 @@ def acme(path: Path) -> tuple[Trace, Report]:
     """Shanghai AI Laboratory Acme, 2023: `trace_seren.csv` or `trace_kalos.csv`."""
     zone = ZoneInfo("Asia/Shanghai")
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         gpus = row.whole("gpu_num")
         if not gpus:
             raise SkipRow("without GPUs")

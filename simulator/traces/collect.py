@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.contract.snapshot import ANY_GPU_TYPE
-from simulator.traces.rows import CellError, Row, SkipRow
+from simulator.traces.rows import CellError, SkipRow, TraceRow
 from simulator.workload import Trace, Workload
 
 PROBLEMS_SHOWN = 20
@@ -50,7 +50,7 @@ class Report:
 
 
 def collect(
-    path: Path, rows: Iterable[Row], job_of: Callable[[Row], TraceJob]
+    path: Path, rows: Iterable[TraceRow], job_of: Callable[[TraceRow], TraceJob]
 ) -> tuple[Trace, Report]:
     """A row that is no job for us, or has a bad cell, is left out and counted."""
     report = Report(path)

@@ -8,11 +8,11 @@ import msgspec
 
 from policies.contract.snapshot import ANY_GPU_TYPE
 from simulator.traces.collect import Report, TraceJob, collect
-from simulator.traces.rows import CellError, Row, opened
+from simulator.traces.rows import CellError, TraceRow, opened
 from simulator.workload import Trace
 
 
-class _Line(Row):
+class _Line(TraceRow):
     """A line of JSON, decoded when its job is made, so that a bad one is counted."""
 
     __slots__ = ("content",)
@@ -41,7 +41,7 @@ class OwnJob(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def own(path: Path) -> tuple[Trace, Report]:
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         content = row.content if isinstance(row, _Line) else ""
         try:
             job = msgspec.json.decode(content, type=OwnJob)
@@ -57,7 +57,7 @@ def own(path: Path) -> tuple[Trace, Report]:
     return collect(path, _lines(path), job_of)
 
 
-def _lines(path: Path) -> Iterator[Row]:
+def _lines(path: Path) -> Iterator[TraceRow]:
     with opened(path) as file:
         for line, text in enumerate(file, 1):
             if text.strip():

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from simulator.traces.collect import Report, TraceJob, collect
-from simulator.traces.rows import Row, csv_rows
+from simulator.traces.rows import TraceRow, csv_rows
 from simulator.workload import Trace
 
 
 def muri(path: Path) -> tuple[Trace, Report]:
     """Times are in milliseconds."""
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         return TraceJob(
             submitted_s=row.number("submit_time", low=0) / 1000,
             duration_s=row.number("duration", above=0) / 1000,
@@ -25,7 +25,7 @@ def muri(path: Path) -> tuple[Trace, Report]:
 def elasticflow(path: Path) -> tuple[Trace, Report]:
     """One virtual cluster of Philly, with deadlines in seconds since the start of the trace."""
 
-    def job_of(row: Row) -> TraceJob:
+    def job_of(row: TraceRow) -> TraceJob:
         return TraceJob(
             submitted_s=row.number("submit_time", low=0),
             duration_s=row.number("duration", above=0),

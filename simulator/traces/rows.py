@@ -31,7 +31,7 @@ class SkipRow(Exception):
     """Not an error: a row that is no job for us, for a reason that many rows share."""
 
 
-class Row:
+class TraceRow:
     """Cells by column name."""
 
     __slots__ = ("_cells", "line")
@@ -87,7 +87,7 @@ def csv_rows(
     *,
     delimiter: str = ",",
     columns: Sequence[str] | None = None,
-) -> Iterator[Row]:
+) -> Iterator[TraceRow]:
     """Rows of a file with a header, or of one without whose `columns` are known."""
     with opened(path) as file:
         reader = csv.DictReader(file, delimiter=delimiter, fieldnames=columns)
@@ -98,6 +98,6 @@ def csv_rows(
         reader.fieldnames = there
         for cells in reader:
             if None in cells or None in cells.values():
-                yield Row(reader.line_num, {})
+                yield TraceRow(reader.line_num, {})
             else:
-                yield Row(reader.line_num, cells)
+                yield TraceRow(reader.line_num, cells)

@@ -35,7 +35,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Table:
+class HourTable:
     """Names of a table of hours, none of which come from a caller."""
 
     name: str
@@ -61,8 +61,8 @@ class Table:
         )
 
 
-PRICES = Table("tariffs_tariffhour", "tariff_id", "price_per_kwh")
-INTENSITIES = Table("tariffs_carbonhour", "series_id", "g_per_kwh")
+PRICES = HourTable("tariffs_tariffhour", "tariff_id", "price_per_kwh")
+INTENSITIES = HourTable("tariffs_carbonhour", "series_id", "g_per_kwh")
 
 
 @transaction.atomic(savepoint=False)
@@ -112,7 +112,7 @@ def _parsed(csv: str, value_column: str | None, timezone: str | None, quantity: 
 
 
 def _store(
-    table: Table, owner: Tariff | CarbonSeries, parsed: Parsed, mode: Mode, now: datetime
+    table: HourTable, owner: Tariff | CarbonSeries, parsed: Parsed, mode: Mode, now: datetime
 ) -> Imported:
     # Locks the owner's row until the commit: of two imports, the second sees the first's hours.
     itself = type(owner)._default_manager.filter(pk=owner.pk)

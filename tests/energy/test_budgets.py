@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from clusters.models import Cluster, Partition
 from energy.budgets.power import (
     LEAD,
-    Budgets,
+    WattLimits,
     budgets_between,
     budgets_throughout,
     planned_budgets,
@@ -36,7 +36,7 @@ def _window(cluster: Cluster, watts: int, start: datetime = NOW, **fields: Any) 
     return PowerBudget.objects.create(cluster=cluster, watts=watts, starts_at=start, **values)
 
 
-def _at(cluster: Cluster, at: datetime) -> Budgets:
+def _at(cluster: Cluster, at: datetime) -> WattLimits:
     return budgets_between(cluster, from_at=at, until_at=at + timedelta(microseconds=1))
 
 
@@ -51,7 +51,7 @@ def test_the_smallest_counts_while_it_is_in_force() -> None:
 
 
 def test_without_any_there_is_no_bound() -> None:
-    assert _at(_cluster(), NOW) == Budgets(inf, {})
+    assert _at(_cluster(), NOW) == WattLimits(inf, {})
 
 
 def test_a_partition_has_its_own() -> None:

@@ -5,12 +5,16 @@ from datetime import datetime
 from jobs.models import Job
 from tests.live.seed_machines import Machines
 from tests.live.seed_tenant import Owned
-from whatif.models import Forecast, ForecastJob, Simulation, SimulationRun, State
+from whatif.models import Forecast, ForecastJob, Simulation, SimulationRun, WorkState
 
 
 def seed_forecast(machines: Machines, now: datetime) -> None:
     forecast = Forecast.objects.create(
-        cluster=machines.cluster, state=State.SUCCEEDED, policy="fifo", made_at=now, ended_at=now
+        cluster=machines.cluster,
+        state=WorkState.SUCCEEDED,
+        policy="fifo",
+        made_at=now,
+        ended_at=now,
     )
     machines.ids["forecasts"] = forecast.pk
 
@@ -32,7 +36,7 @@ def _simulation(owner: Owned, now: datetime) -> Simulation:
         name=text("simulation"),
         kind=Simulation.Kind.TRACE,
         request={"name": text("request")},
-        state=State.SUCCEEDED,
+        state=WorkState.SUCCEEDED,
         snapshot=text("snapshot").encode(),
         results={"rows": [row], "intervals": {text("label"): {}}},
         report=text("report").encode(),
@@ -46,7 +50,7 @@ def _simulation(owner: Owned, now: datetime) -> Simulation:
         **names,
         parameters={"note": text("parameter")},
         seed=0,
-        state=State.SUCCEEDED,
+        state=WorkState.SUCCEEDED,
         metrics={"note": text("metric")},
         series=text("series").encode(),
         error=text("error"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from policies.registry import build
-from simulator.budget_response import Shed, Window, foresee_shed
+from simulator.budget_response import BudgetWindow, Shed, foresee_shed
 from simulator.engine import Pace
 from simulator.live import Guess
 from tests.policies.worlds import NOW_S, Node, World
@@ -15,15 +15,15 @@ from tests.simulator.test_live import queued, running
 HOUR_S = 3600.0
 
 
-def shed(world: World, window: Window, **more: Any) -> Shed:
+def shed(world: World, window: BudgetWindow, **more: Any) -> Shed:
     pace = Pace(interval_s=15.0)
     return foresee_shed(
         world.snapshot(), build("fifo", {}), pace, Guess(spread=0.0), window=window, **more
     )
 
 
-def within(watts: float, from_s: float = 0, until_s: float = HOUR_S, **more: Any) -> Window:
-    return Window(NOW_S + from_s, NOW_S + until_s, watts, **more)
+def within(watts: float, from_s: float = 0, until_s: float = HOUR_S, **more: Any) -> BudgetWindow:
+    return BudgetWindow(NOW_S + from_s, NOW_S + until_s, watts, **more)
 
 
 def two_jobs() -> World:

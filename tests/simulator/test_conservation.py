@@ -6,7 +6,7 @@ import pytest
 from policies.contract.columns import F64, I64
 from simulator.energy import energy
 from simulator.engine import Engine
-from simulator.log import End
+from simulator.log import StretchEnd
 from simulator.metrics.jobs import job_results
 from tests.simulator.slow_world import SlowWorld
 from tests.simulator.worlds import small_world
@@ -57,9 +57,9 @@ def test_the_worlds_are_worth_comparing() -> None:
         setting, policy, pace = small_world(seed)
         outcome = Engine(setting, policy, pace).run()
         stretches = outcome.log.table()
-        preempted += int((stretches.end == End.PREEMPTED).sum())
-        moved += int((stretches.end == End.MOVED).sum())
-        failed += int((stretches.end == End.FAILED).sum())
+        preempted += int((stretches.end == StretchEnd.PREEMPTED).sum())
+        moved += int((stretches.end == StretchEnd.MOVED).sum())
+        failed += int((stretches.end == StretchEnd.FAILED).sum())
         lost += int((stretches.lost_work > 0).sum())
         spread += sum(len(pieces) > 1 for pieces in outcome.log.pieces)
         unfinished += int(np.isnan(outcome.finished_s).sum())

@@ -14,7 +14,7 @@ from policies.pricing.tariff import FlatTariff, TimeOfUseTariff
 from policies.registry import build
 from simulator.engine import Engine, Outcome, Pace
 from simulator.measure import measure
-from simulator.meter import Meter
+from simulator.meter import UtilityMeter
 from simulator.setting import Setting
 from tests.simulator.scripted import Scripted, jobs_of, machines_of, outcome_of, setting_of, start
 
@@ -38,7 +38,7 @@ def halves(first: int, second: int) -> TimeOfUseTariff:
 
 
 def test_a_quarter_counts_when_it_is_over_by_its_mean() -> None:
-    meter = Meter(FLAT, 0.0)
+    meter = UtilityMeter(FLAT, 0.0)
     meter.change(0.0, 1000.0)
     meter.change(300.0, 600.0)
     assert meter.seen(899.0) == (0.0, 0.01)
@@ -50,12 +50,12 @@ def test_a_quarter_counts_when_it_is_over_by_its_mean() -> None:
 
 
 def test_a_month_begins_with_no_peak() -> None:
-    meter = Meter(FLAT, FEBRUARY_S - 3600, peak_w=5000.0)
+    meter = UtilityMeter(FLAT, FEBRUARY_S - 3600, peak_w=5000.0)
     meter.change(FEBRUARY_S - 3600, 1000.0)
     assert meter.seen(FEBRUARY_S - 1)[0] == 5000.0
     assert meter.seen(FEBRUARY_S)[0] == 0.0
     assert meter.seen(FEBRUARY_S + QUARTER_S)[0] == 1000.0
-    long = Meter(FLAT, FEBRUARY_S - 3600, peak_w=5000.0)
+    long = UtilityMeter(FLAT, FEBRUARY_S - 3600, peak_w=5000.0)
     long.change(FEBRUARY_S - 3600, 1000.0)
     assert long.seen(FEBRUARY_S + QUARTER_S)[0] == 1000.0
 

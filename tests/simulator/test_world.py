@@ -19,7 +19,7 @@ from policies.contract.plan import (
 from policies.contract.snapshot import JobState, NodeState, ProfileTable, Snapshot
 from simulator.energy import energy
 from simulator.holdings import BrokenPlanError
-from simulator.log import End
+from simulator.log import StretchEnd
 from simulator.measure import measure
 from tests.simulator.scripted import (
     Scripted,
@@ -185,7 +185,7 @@ def test_a_clock_changes_speed_and_watts() -> None:
     # 150 units at 3 a second by 50 s, the other 150 at 2 a second.
     assert outcome.finished_s[0] == 50 + 75
     stretches = outcome.log.table()
-    assert stretches.end.tolist() == [End.CLOCKED, End.FINISHED]
+    assert stretches.end.tolist() == [StretchEnd.CLOCKED, StretchEnd.FINISHED]
     # GPU watts above idle, and a quarter of the host's span.
     assert stretches.watts.tolist() == [200 - 20 + 20, 120 - 20 + 20]
 
@@ -208,7 +208,7 @@ def test_other_cpus_change_the_speed_and_nothing_else(hands_over: bool) -> None:
     outcome = outcome_of(setting, policy, until_s=1000, interval_s=100)
     # 150 units at 3 a second by 50 s, the other 150 at half that speed.
     assert outcome.finished_s[0] == 50 + 100
-    assert outcome.log.table().end.tolist() == [End.RETUNED, End.FINISHED]
+    assert outcome.log.table().end.tolist() == [StretchEnd.RETUNED, StretchEnd.FINISHED]
     assert outcome.log.table().lost_work.tolist() == [0, 0]
     seen = policy.seen[2]
     assert (seen.nodes.free_cpus[0], seen.nodes.free_mem_mib[0]) == (3, 350)

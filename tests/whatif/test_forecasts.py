@@ -17,7 +17,7 @@ from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import Bell
 from whatif import doorbell, forecasting, scoring, tasks
 from whatif.history import FEWEST, UNTAUGHT, guess_of
-from whatif.models import Forecast, ForecastJob, State
+from whatif.models import Forecast, ForecastJob, WorkState
 from whatif.services import forecast_request
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +149,7 @@ def test_a_failed_forecast_says_why_and_makes_way(world: World, bell: Bell) -> N
     world.cluster.policy_parameters = {"strict": "maybe"}
     world.cluster.save()
     forecast = made(world, bell)
-    assert forecast.state == State.FAILED
+    assert forecast.state == WorkState.FAILED
     assert forecast.error.startswith("ParameterError")
     assert made(world, bell).pk != forecast.pk
 
@@ -217,7 +217,7 @@ def test_the_tick_asks_for_clusters_with_a_queue_every_half_a_minute(
     tasks.tick()
     tasks.tick()
     assert [task for task, _ in bell.rung] == [doorbell.FORECAST]
-    Forecast.objects.update(state=State.SUCCEEDED, made_at=NOW, ended_at=NOW)
+    Forecast.objects.update(state=WorkState.SUCCEEDED, made_at=NOW, ended_at=NOW)
     bell.rung.clear()
     tasks.tick()
     assert len(bell.rung) == 1
@@ -227,9 +227,9 @@ def test_what_no_worker_ends_is_given_up(world: World, bell: Bell) -> None:
     queue(world, world.ours)
     forecast_request(world.cluster, now=NOW)
     assert scoring.give_up(now=NOW + timedelta(minutes=14)) == 0
-    Forecast.objects.update(state=State.RUNNING, started_at=NOW)
+    Forecast.objects.update(state=WorkState.RUNNING, started_at=NOW)
     assert scoring.give_up(now=NOW + timedelta(minutes=3)) == 1
-    assert Forecast.objects.get().state == State.FAILED
+    assert Forecast.objects.get().state == WorkState.FAILED
 
 
 def test_old_forecasts_are_thinned_and_forgotten(world: World, bell: Bell) -> None:

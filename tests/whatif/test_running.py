@@ -12,7 +12,7 @@ from tests.scheduling.world import NOW
 from tests.whatif.conftest import Bell, asked, runs_of
 from whatif import doorbell, running, tasks
 from whatif.claims import SILENT, Superseded, abandoned, claim, write
-from whatif.models import Simulation, SimulationRun, State
+from whatif.models import Simulation, SimulationRun, WorkState
 from whatif.running import run_claimed
 from whatif.worlds import ready
 
@@ -32,7 +32,7 @@ def test_a_run_is_taken_by_one(run: SimulationRun) -> None:
     assert first is not None
     assert (first.fence, first.state) == (1, "running")
     assert claim(run.pk, now=NOW + SILENT) is None
-    assert Simulation.objects.get().state == State.RUNNING
+    assert Simulation.objects.get().state == WorkState.RUNNING
 
 
 def test_a_silent_worker_loses_the_run_and_can_write_nothing(run: SimulationRun) -> None:
@@ -63,7 +63,7 @@ def test_an_ended_run_is_not_run_again(run: SimulationRun) -> None:
     run_claimed(run.pk, now=NOW + 2 * SILENT)
     after = SimulationRun.objects.get()
     assert (before.fence, before.ended_at) == (after.fence, after.ended_at)
-    assert Simulation.objects.get().state == State.SUCCEEDED
+    assert Simulation.objects.get().state == WorkState.SUCCEEDED
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_failed_run_says_why(
     monkeypatch.setattr(running, "ready", fails)
     run_claimed(run.pk, now=NOW)
     simulation = Simulation.objects.get()
-    assert simulation.state == State.FAILED
+    assert simulation.state == WorkState.FAILED
     assert reason in simulation.error
     assert simulation.results is None
 
@@ -130,7 +130,7 @@ def test_progress_is_written_and_cancelling_noticed(
         if "jobs_done" in columns:
             seen.append(columns["jobs_done"])
         if len(seen) == 2:
-            SimulationRun.objects.update(state=State.CANCELLED, ended_at=NOW)
+            SimulationRun.objects.update(state=WorkState.CANCELLED, ended_at=NOW)
 
     monkeypatch.setattr(running, "monotonic", Clock())
     monkeypatch.setattr(running._reporting, "__defaults__", (Clock(),))

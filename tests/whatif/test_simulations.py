@@ -14,7 +14,7 @@ from tests.jobs.conftest import World
 from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import LINES, REQUEST, SIMULATIONS, Bell, asked, runs_of
 from whatif import doorbell
-from whatif.models import Simulation, SimulationRun, State
+from whatif.models import Simulation, SimulationRun, WorkState
 from whatif.request import FAULTS_SHOWN, TRACE_JOBS_MAX, check
 from whatif.services.simulations import LIVE_MAX
 
@@ -86,7 +86,7 @@ def test_an_existing_cluster_lends_its_machines(member: Api, world: World, bell:
     simulation = asked(member, machines=None, cluster="demo", policies=[{"name": "fifo"}])
     bell.work()
     simulation.refresh_from_db()
-    assert simulation.state == State.SUCCEEDED, simulation.error
+    assert simulation.state == WorkState.SUCCEEDED, simulation.error
     # Two nodes of four GPUs: the job of eight spans both.
     assert simulation.results is not None
     assert simulation.results["rows"][0]["figures"]["finished"] == 3
@@ -97,7 +97,7 @@ def test_the_live_queue_is_run_by_operators(operator: Api, world: World, bell: B
     simulation = asked(operator, **LIVE, seeds=[0, 1])
     bell.work()
     simulation.refresh_from_db()
-    assert simulation.state == State.SUCCEEDED, simulation.error
+    assert simulation.state == WorkState.SUCCEEDED, simulation.error
     assert simulation.tenant_id is None
     assert simulation.results is not None
     row = simulation.results["rows"][0]

@@ -4,18 +4,18 @@ from clusters.models import Cluster
 from jobs.api.filters import NamedFilter
 from rest.filters import ChoiceFilter, FilterSet, IntegerFilter
 from tenancy.models import Tenant
-from whatif.models import Simulation, State
+from whatif.models import Simulation, WorkState
 
 
 class SimulationFilters(FilterSet):
     tenant = NamedFilter(Tenant, "tenant")
     cluster = NamedFilter(Cluster, "cluster")
-    state = ChoiceFilter(State)
+    state = ChoiceFilter(WorkState)
     kind = ChoiceFilter(Simulation.Kind)
 
 
 class ForecastFilters(FilterSet):
-    state = ChoiceFilter(State)
+    state = ChoiceFilter(WorkState)
 
 
 class ForecastJobFilters(FilterSet):

@@ -4,7 +4,7 @@ from clusters.api.fields import GpuTypeName, Name, PolicyName, PolicyParameters
 from rest import fields
 from rest.serializers import StrictSerializer
 from simulator.generate.model import model_names
-from whatif.models import Simulation, State
+from whatif.models import Simulation, WorkState
 
 LINES_MAX = 8_000_000
 
@@ -136,7 +136,7 @@ class SimulationOut(StrictSerializer):
     tenant = fields.Text(read_only=True, source="tenant_name", allow_null=True)
     cluster = fields.Text(read_only=True, source="cluster_name", allow_null=True)
     kind = fields.Choice(Simulation.Kind.choices, read_only=True)
-    state = fields.Choice(State.choices, read_only=True)
+    state = fields.Choice(WorkState.choices, read_only=True)
     error = fields.Text(read_only=True)
     progress = ProgressOut(read_only=True)
     created_at = fields.Instant(read_only=True)
@@ -149,7 +149,7 @@ class RunOut(StrictSerializer):
     policy = fields.Text(read_only=True)
     parameters = fields.JsonObject(read_only=True)
     seed = fields.Integer(read_only=True)
-    state = fields.Choice(State.choices, read_only=True)
+    state = fields.Choice(WorkState.choices, read_only=True)
     error = fields.Text(read_only=True)
     simulated_s = fields.Number(read_only=True)
     jobs_done = fields.Integer(read_only=True)
@@ -191,7 +191,7 @@ class ForecastOut(StrictSerializer):
     id = fields.Integer(read_only=True)
     cluster = fields.Text(read_only=True, source="cluster_name")
     currency = fields.Text(read_only=True)
-    state = fields.Choice(State.choices, read_only=True)
+    state = fields.Choice(WorkState.choices, read_only=True)
     policy = fields.Text(read_only=True)
     made_at = fields.Instant(
         read_only=True, allow_null=True, help_text="The moment that was run forward."

@@ -2,6 +2,6 @@
 
 from whatif.models.forecast import Forecast, ForecastJob
 from whatif.models.simulation import Simulation, SimulationRun
-from whatif.models.state import LIVE, State
+from whatif.models.state import LIVE, WorkState
 
-__all__ = ["LIVE", "Forecast", "ForecastJob", "Simulation", "SimulationRun", "State"]
+__all__ = ["LIVE", "Forecast", "ForecastJob", "Simulation", "SimulationRun", "WorkState"]

@@ -4,12 +4,12 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from whatif.models.state import ENDED_WHEN_OVER, LIVE, State
+from whatif.models.state import ENDED_WHEN_OVER, LIVE, WorkState
 
 
 class Forecast(models.Model):
     cluster = models.ForeignKey("clusters.Cluster", models.CASCADE, db_index=False)
-    state = models.TextField(choices=State, default=State.QUEUED)
+    state = models.TextField(choices=WorkState, default=WorkState.QUEUED)
     policy = models.TextField()
     parameters = models.JSONField(default=dict)
     # The moment of the snapshot that was run forward, and its digest.

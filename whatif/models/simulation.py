@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from whatif.models.state import ENDED_WHEN_OVER, State
+from whatif.models.state import ENDED_WHEN_OVER, WorkState
 
 
 class Simulation(models.Model):
@@ -21,7 +21,7 @@ class Simulation(models.Model):
     name = models.TextField(default="")
     kind = models.TextField(choices=Kind)
     request = models.JSONField()
-    state = models.TextField(choices=State, default=State.QUEUED)
+    state = models.TextField(choices=WorkState, default=WorkState.QUEUED)
     # The live queue as it was when the first run began, for all runs alike.
     snapshot = models.BinaryField(null=True)
     results = models.JSONField(null=True)
@@ -60,7 +60,7 @@ class SimulationRun(models.Model):
     label = models.TextField()
     parameters = models.JSONField(default=dict)
     seed = models.BigIntegerField()
-    state = models.TextField(choices=State, default=State.QUEUED)
+    state = models.TextField(choices=WorkState, default=WorkState.QUEUED)
     # Grows with every worker that takes the run; a worker with an older one writes nothing.
     fence = models.IntegerField(default=0)
     simulated_s = models.FloatField(default=0)

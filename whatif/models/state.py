@@ -3,7 +3,7 @@
 from django.db.models import Q, TextChoices
 
 
-class State(TextChoices):
+class WorkState(TextChoices):
     QUEUED = "queued"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -11,7 +11,7 @@ class State(TextChoices):
     CANCELLED = "cancelled"
 
 
-LIVE = (State.QUEUED, State.RUNNING)
+LIVE = (WorkState.QUEUED, WorkState.RUNNING)
 _ENDED = ("succeeded", "failed", "cancelled")
 # An end has a time and what lives has none; also refuses any other state.
 ENDED_WHEN_OVER = Q(state__in=_ENDED, ended_at__isnull=False) | Q(

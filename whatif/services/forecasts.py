@@ -6,7 +6,7 @@ from django.db import connection, transaction
 
 from clusters.models import Cluster
 from whatif import doorbell
-from whatif.models import Forecast, State
+from whatif.models import Forecast, WorkState
 
 # Who asks again so soon gets the same forecast: nothing has changed, and workers are few.
 FRESH = timedelta(seconds=5)
@@ -26,7 +26,7 @@ def forecast_request(cluster: Cluster, *, now: datetime, fresh: timedelta = FRES
     """The id of a forecast that is fresh, under way, or asked for hereby."""
     newest = (
         Forecast.objects.filter(cluster=cluster.pk, made_at__gte=now - fresh)
-        .filter(state=State.SUCCEEDED)
+        .filter(state=WorkState.SUCCEEDED)
         .order_by("-pk")
         .values_list("pk", flat=True)
         .first()

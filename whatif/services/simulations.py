@@ -11,7 +11,7 @@ from rest.problems import Conflict, Forbidden, NotFound
 from tenancy import audit
 from tenancy.callers import Caller
 from whatif import doorbell
-from whatif.models import LIVE, Simulation, SimulationRun, State
+from whatif.models import LIVE, Simulation, SimulationRun, WorkState
 from whatif.request import check, label
 from whatif.selectors import simulations
 
@@ -70,13 +70,13 @@ def simulation_cancel(*, caller: Caller, simulation_id: int, now: datetime) -> S
     if simulation is None:
         raise NotFound
     live = Simulation.objects.filter(pk=simulation_id, state__in=LIVE)
-    if live.update(state=State.CANCELLED, ended_at=now):
+    if live.update(state=WorkState.CANCELLED, ended_at=now):
         runs = SimulationRun.objects.filter(simulation=simulation_id, state__in=LIVE)
-        runs.update(state=State.CANCELLED, ended_at=now)
+        runs.update(state=WorkState.CANCELLED, ended_at=now)
         changes = {"from": simulation.state}
         owner = simulation.tenant_id
         audit.record(caller, "simulation.cancel", simulation, changes, tenant_id=owner)
-    elif simulation.state != State.CANCELLED:
+    elif simulation.state != WorkState.CANCELLED:
         detail = f"The simulation has {simulation.state}; only live ones are cancelled."
         raise Conflict(detail, code="simulation_ended")
     return simulations(caller).get(pk=simulation_id)

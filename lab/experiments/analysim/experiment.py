@@ -16,9 +16,9 @@ from lab.experiments.runs import cpu_s, run_all
 from simulator.metrics.intervals import Interval, interval
 from simulator.progress import say, tell
 from simulator.report.files import write_json, write_summaries
-from simulator.report.page import Curve, page
+from simulator.report.page import PlottedCurve, page
 from simulator.report.png import write_plots
-from simulator.report.series import Series
+from simulator.report.series import PlotSeries
 from simulator.report.table import aligned, figure_text
 
 Records = dict[str, dict[str, Any]]
@@ -194,8 +194,8 @@ def _write_report(
     for policy in DISTINCT:
         for preempt, move in ((False, False), (True, False), (True, True)):
             case = _bar_case(policy, SEEDS[0], preemption=preempt, migration=move).settled()
-            series = msgspec.convert(records[case.name()]["series"], Series)
-            curves.append(Curve(case.name().split(" (")[0], series))
+            series = msgspec.convert(records[case.name()]["series"], PlotSeries)
+            curves.append(PlottedCurve(case.name().split(" (")[0], series))
     write_plots(directory, curves)
     text = page(
         title="AnalySIM: preemption and migration",

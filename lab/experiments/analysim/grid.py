@@ -11,7 +11,7 @@ from policies.registry import build
 from simulator.engine import Engine
 from simulator.measure import measure
 from simulator.metrics.summary import Summary
-from simulator.report.series import Series, series_of
+from simulator.report.series import PlotSeries, series_of
 
 POLICIES: tuple[Policy, ...] = ("fifo", "sjf", "srtf", "las")
 PLACEMENTS: tuple[Placement, ...] = ("consolidate", "best fit", "random")
@@ -29,7 +29,7 @@ class Record(NamedTuple):
     summary: Summary
     large_wait_s: float
     partitions: dict[str, Summary]
-    series: Series | None
+    series: PlotSeries | None
 
 
 def grid() -> list[Case]:

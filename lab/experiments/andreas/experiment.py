@@ -25,9 +25,9 @@ from lab.experiments.bars import Bar, at_least, at_most, facts_of
 from lab.experiments.runs import cpu_s, run_all
 from simulator.progress import say, tell
 from simulator.report.files import write_json
-from simulator.report.page import Curve, page
+from simulator.report.page import PlottedCurve, page
 from simulator.report.png import write_bars, write_plots
-from simulator.report.series import Series
+from simulator.report.series import PlotSeries
 from simulator.report.table import aligned, figure_text
 
 Records = dict[str, dict[str, Any]]
@@ -200,7 +200,7 @@ def _write_report(
     shown = ("andreas", *(f"{order} exclusive" for order in BASELINES))
     largest = [Case(NODES[-1], INSTANCES[0], method) for method in shown]
     curves = [
-        Curve(case.method, msgspec.convert(records[case.name()]["series"], Series))
+        PlottedCurve(case.method, msgspec.convert(records[case.name()]["series"], PlotSeries))
         for case in largest
     ]
     write_plots(directory, curves)

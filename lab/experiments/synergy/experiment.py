@@ -24,9 +24,9 @@ from policies.synergy.packing import PackingName
 from simulator.metrics.intervals import Interval
 from simulator.progress import say, tell
 from simulator.report.files import write_json
-from simulator.report.page import Curve, page
+from simulator.report.page import PlottedCurve, page
 from simulator.report.png import write_plots
-from simulator.report.series import Series
+from simulator.report.series import PlotSeries
 from simulator.report.table import aligned, figure_text
 
 Records = dict[str, dict[str, Any]]
@@ -201,10 +201,10 @@ def _write_report(
                 found = records[case.name()].get("series")
                 if found is not None:
                     label = f"{ordering.upper()} {packing}, {case.gangs}"
-                    curves.append(Curve(label, msgspec.convert(found, Series)))
+                    curves.append(PlottedCurve(label, msgspec.convert(found, PlotSeries)))
     for cell in (c for c in cells if c.by_money and "series" in records[c.name()]):
         found = records[cell.name()]["series"]
-        curves.append(Curve(f"fairwatt, {cell.gangs}", msgspec.convert(found, Series)))
+        curves.append(PlottedCurve(f"fairwatt, {cell.gangs}", msgspec.convert(found, PlotSeries)))
     write_plots(directory, curves)
     text = page(
         title="Synergy: CPUs and memory by sensitivity",

@@ -27,7 +27,7 @@ from policies.shares.table import Appetites
 from policies.synergy.optimum import best_shares
 from policies.synergy.packing import PackingName
 from simulator.engine import Engine, Outcome
-from simulator.log import End
+from simulator.log import StretchEnd
 from simulator.measure import measure
 from simulator.report.series import series_of
 
@@ -147,9 +147,9 @@ def run_case(case: Case) -> dict[str, Any]:
         "gpus_held": used[0],
         "cpus_given": used[1],
         "cpus_used": used[2],
-        "retunes": int((stretches.end == End.RETUNED).sum()),
-        "moves": int((stretches.end == End.MOVED).sum()),
-        "preemptions": int((stretches.end == End.PREEMPTED).sum()),
+        "retunes": int((stretches.end == StretchEnd.RETUNED).sum()),
+        "moves": int((stretches.end == StretchEnd.MOVED).sum()),
+        "preemptions": int((stretches.end == StretchEnd.PREEMPTED).sum()),
         "rounds": outcome.rounds,
         "of_bound": float(np.mean(watched.reached)) if watched.reached else None,
         "of_bound_least": float(np.min(watched.reached)) if watched.reached else None,

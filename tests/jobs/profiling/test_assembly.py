@@ -9,7 +9,7 @@ import pytest
 
 from jobs.profiling.assembly import Data, Typed, assembled
 from jobs.profiling.checks import troubles
-from jobs.profiling.steering import WEIGHT, Measured, Sweep
+from jobs.profiling.steering import WEIGHT, MeasuredConfiguration, Sweep
 from policies.performance.application import Application, GpuLimits
 from policies.performance.points import Point
 
@@ -53,9 +53,9 @@ def point(gpus: int, clock_mhz: int, cpus: float, waiting: float = 0.2) -> Typed
 
 def swept(waiting: float = 0.2) -> list[Typed]:
     """What a profiling run would measure, without noise."""
-    sweep, measured = Sweep(CLOCKS, 32), list[Measured]()
+    sweep, measured = Sweep(CLOCKS, 32), list[MeasuredConfiguration]()
     while (at := sweep.next(measured)) is not None:
-        measured.append(Measured(at, true_speed(1, at.clock_mhz or 0, at.cpus)))
+        measured.append(MeasuredConfiguration(at, true_speed(1, at.clock_mhz or 0, at.cpus)))
     return [point(1, one.at.clock_mhz or 0, one.at.cpus, waiting) for one in measured]
 
 

@@ -5,17 +5,25 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.profiling.steering import Configuration, Heard, Measured, Sweep, result
+from jobs.profiling.steering import (
+    Configuration,
+    MeasuredConfiguration,
+    SettledReport,
+    Sweep,
+    result,
+)
 
 A100 = (705, 1065, 1410)
 WANTED = Configuration(1410, 8)
 
 
-def swept(sweep: Sweep, speed: Callable[[Configuration], float | None]) -> list[Measured]:
-    measured: list[Measured] = []
+def swept(
+    sweep: Sweep, speed: Callable[[Configuration], float | None]
+) -> list[MeasuredConfiguration]:
+    measured: list[MeasuredConfiguration] = []
     while (at := sweep.next(measured)) is not None:
         assert at not in {one.at for one in measured}
-        measured.append(Measured(at, speed(at)))
+        measured.append(MeasuredConfiguration(at, speed(at)))
     return measured
 
 
@@ -71,21 +79,21 @@ def test_minutes_not_hours(most: int, knee: int, clocks: set[int]) -> None:
 
 
 def test_a_measurement_takes_ten_seconds_and_twenty_steps() -> None:
-    short = Heard(WANTED, 30, 9.9)
+    short = SettledReport(WANTED, 30, 9.9)
     assert result(WANTED, short, 10) is None
-    few = Heard(WANTED, 19, 30.0)
+    few = SettledReport(WANTED, 19, 30.0)
     assert result(WANTED, few, 40) is None
-    enough = Heard(WANTED, 40, 10.0, energy_mj=3_000_000, energy_s=10.0)
-    assert result(WANTED, enough, 20) == Measured(WANTED, 4.0, 300.0)
+    enough = SettledReport(WANTED, 40, 10.0, energy_mj=3_000_000, energy_s=10.0)
+    assert result(WANTED, enough, 20) == MeasuredConfiguration(WANTED, 4.0, 300.0)
 
 
 def test_slow_programs_get_a_minute() -> None:
-    assert result(WANTED, Heard(WANTED, 3, 59.0), 60) is None
-    assert result(WANTED, Heard(WANTED, 3, 60.0), 62) == Measured(WANTED, 0.05)
+    assert result(WANTED, SettledReport(WANTED, 3, 59.0), 60) is None
+    assert result(WANTED, SettledReport(WANTED, 3, 60.0), 62) == MeasuredConfiguration(WANTED, 0.05)
 
 
 def test_what_is_heard_of_the_configuration_before_does_not_count() -> None:
-    before = Heard(Configuration(705, 8), 400, 100.0)
+    before = SettledReport(Configuration(705, 8), 400, 100.0)
     assert result(WANTED, before, 5) is None
     assert result(WANTED, None, 89) is None
-    assert result(WANTED, before, 90) == Measured(WANTED, None)
+    assert result(WANTED, before, 90) == MeasuredConfiguration(WANTED, None)
