@@ -175,7 +175,7 @@ _RULES: dict[str, tuple[str, str, str]] = {
     "attempt_ended_when_over": (
         "invalid_state", "", "An attempt has an end exactly when it is over.",
     ),
-    "attempt_onward_until": ("invalid_state", "", "A place to go on at is kept for a time."),
+    "attempt_relocation_until": ("invalid_state", "", "A place to go on at is kept for a time."),
     "part_ended_when_over": ("invalid_state", "", "A part has an end exactly when it is over."),
     "allocation_shares": ("invalid_shares", "", "CPUs and memory are not negative."),
     "round_gap": ("invalid_state", "", "A bound has a gap, not negative, and an objective."),

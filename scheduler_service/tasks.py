@@ -5,7 +5,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from clusters.services import nodes_finish_draining
-from clusters.services.site_power import site_tell
+from clusters.services.site_power import site_power_apply
 from energy.budgets.watch import power_watch
 from energy.clocks import clocks_verify
 from energy.ledger.settle import settle_due
@@ -16,7 +16,7 @@ from engines.agents.loss import watch_nodes
 from jobs.nudge import TASK
 from jobs.profiling.fits import fits_due
 from jobs.profiling.learning import attempts_learn
-from jobs.profiling.runs import runs_look
+from jobs.profiling.runs import profiling_runs_advance
 from rest.idempotency import purge
 from scheduling import gaps
 from scheduling.due import due_clusters, round_claim
@@ -72,7 +72,7 @@ def digest() -> None:
 @shared_task(name="jobs.steer")
 def steer() -> None:
     """Let profiling runs in, and take those under way to their next configuration."""
-    runs_look(now=timezone.now())
+    profiling_runs_advance(now=timezone.now())
 
 
 @shared_task(name="jobs.learn")
@@ -102,4 +102,4 @@ def power() -> None:
 @shared_task(name="jobs.switches")
 def switches() -> None:
     """Tell the site which nodes to power off and on."""
-    site_tell(now=timezone.now())
+    site_power_apply(now=timezone.now())

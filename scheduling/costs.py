@@ -81,7 +81,7 @@ def cluster_costs(
         cursor.execute(_COSTS, [cluster.pk, from_at, until_at])
         names = [column.name for column in cursor.description or ()]
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    lines = [_told(row) for row in rows]
+    lines = [_with_errors(row) for row in rows]
     lines.sort(key=lambda line: (-abs(line["difference"]), line["job_id"]))
     return CostReport(
         cluster=cluster.name,
@@ -89,7 +89,7 @@ def cluster_costs(
         from_at=from_at,
         until_at=until_at,
         jobs=len(rows),
-        totals=_told(
+        totals=_with_errors(
             {
                 **{name: sum((row[name] for row in rows), Decimal(0)) for name in _SUMMED},
                 "unpriced_mj": sum(row["unpriced_mj"] for row in rows),
@@ -99,7 +99,7 @@ def cluster_costs(
     )
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _with_errors(row: dict[str, Any]) -> dict[str, Any]:
     """With both totals, and by how much the actual one is above the predicted."""
     predicted = row["predicted_energy"] + row["predicted_tardiness"]
     actual = row["actual_energy"] + row["actual_tardiness"]

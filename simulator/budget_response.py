@@ -81,7 +81,7 @@ class Bounded:
         return self._policy.plan(replace(snapshot, power_budget_w=cluster_w, partitions=table))
 
 
-def foresee_shed(
+def estimate_shed(
     snapshot: Snapshot,
     policy: Policy,
     pace: Pace,

@@ -43,7 +43,7 @@ class _OutOfTime(Exception):
     pass
 
 
-def foresee(
+def estimate(
     snapshot: Snapshot,
     policy: Policy,
     pace: Pace,
@@ -109,7 +109,7 @@ def run_within(engine: Engine, out_of_time: Callable[[], bool]) -> bool:
 
 
 def start_and_finish(engine: Engine) -> tuple[F64, F64]:
-    """Of jobs that still ran when the simulation ended, the finish is foreseen all the same."""
+    """Of jobs that still ran when the simulation ended, the finish is estimated all the same."""
     world, stretches = engine.world, engine.world.log.table()
     finish_s = world.finished_s.copy()
     running = stretches.end == StretchEnd.OPEN

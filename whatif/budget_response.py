@@ -13,7 +13,7 @@ from energy.models import PowerBudget
 from policies.contract.snapshot import PartitionTable, Snapshot
 from policies.registry import build
 from scheduling.snapshot.load import load_snapshot
-from simulator.budget_response import BudgetWindow, Shed, foresee_shed
+from simulator.budget_response import BudgetWindow, Shed, estimate_shed
 from whatif.forecasting import left_out, pace_of
 from whatif.history import guess_of
 
@@ -44,7 +44,7 @@ def estimate(row: PowerBudget, *, now: datetime) -> dict[str, Any]:
     length_s = (looked.until_at - looked.from_at).total_seconds()
     pace = pace_of(snapshot, cluster)
     interval_s = max(SHORTEST_INTERVAL_S, length_s / ROUNDS_PER_WINDOW)
-    shed = foresee_shed(
+    shed = estimate_shed(
         snapshot,
         build(cluster.policy, cluster.policy_parameters),
         replace(pace, interval_s=min(pace.interval_s, interval_s)),

@@ -18,13 +18,13 @@ from policies.registry import build
 from scheduling.snapshot.load import load_snapshot
 from simulator import forecast as pure
 from simulator.engine import Pace
-from simulator.forecast import foresee
+from simulator.forecast import estimate
 from tariffs.curves import pure_tariff
 from tenancy.models import Tenant
 from whatif.history import guess_of
 from whatif.models import LIVE, Forecast, ForecastJob, WorkState
 
-# The head of the queue, by priority and age; what lies beyond is foreseen when it moves up.
+# The head of the queue, by priority and age; what lies beyond is estimated when it moves up.
 JOBS_MAX = 2000
 HORIZON = timedelta(days=7)
 BUDGET_S = 15.0
@@ -74,7 +74,7 @@ def _make(forecast: Forecast, now: datetime) -> None:
     cluster = forecast.cluster
     snapshot = load_snapshot(cluster, now=now, seed=0)
     ends_s = monotonic() + BUDGET_S
-    found = foresee(
+    found = estimate(
         snapshot,
         build(forecast.policy, forecast.parameters),
         pace_of(snapshot, cluster),

@@ -16,20 +16,20 @@ DENSE = timedelta(hours=1)
 
 _SCORE = """
 WITH begun AS (
-    SELECT DISTINCT ON (foreseen.id) foreseen.id, attempt.started_at
-    FROM whatif_forecastjob foreseen
-    JOIN whatif_forecast forecast ON forecast.id = foreseen.forecast_id
-    JOIN jobs_job job ON job.id = foreseen.job_id AND job.state <> 'queued'
-    JOIN jobs_attempt attempt ON attempt.job_id = foreseen.job_id
+    SELECT DISTINCT ON (estimated.id) estimated.id, attempt.started_at
+    FROM whatif_forecastjob estimated
+    JOIN whatif_forecast forecast ON forecast.id = estimated.forecast_id
+    JOIN jobs_job job ON job.id = estimated.job_id AND job.state <> 'queued'
+    JOIN jobs_attempt attempt ON attempt.job_id = estimated.job_id
          AND attempt.started_at >= forecast.made_at
-    WHERE foreseen.error_s IS NULL AND foreseen.start_at IS NOT NULL
-    ORDER BY foreseen.id, attempt.started_at
+    WHERE estimated.error_s IS NULL AND estimated.start_at IS NOT NULL
+    ORDER BY estimated.id, attempt.started_at
 )
-UPDATE whatif_forecastjob foreseen SET
+UPDATE whatif_forecastjob estimated SET
     started_at = begun.started_at,
-    error_s = extract(epoch FROM begun.started_at - foreseen.start_at),
-    within = begun.started_at BETWEEN foreseen.start_low_at AND foreseen.start_high_at
-FROM begun WHERE foreseen.id = begun.id
+    error_s = extract(epoch FROM begun.started_at - estimated.start_at),
+    within = begun.started_at BETWEEN estimated.start_low_at AND estimated.start_high_at
+FROM begun WHERE estimated.id = begun.id
 """
 
 _TOO_DENSE = """
@@ -42,7 +42,7 @@ SELECT id FROM (
 
 
 def score_forecasts() -> int:
-    """Compare what has started since with what was foreseen; returns how many were scored."""
+    """Compare what has started since with what was estimated; returns how many were scored."""
     with connection.cursor() as cursor:
         cursor.execute(_SCORE)
         return int(cursor.rowcount)

@@ -70,7 +70,7 @@ class Node(models.Model):
     driver = models.TextField(default="")
     features = models.JSONField(default=dict)
     # The last word that the site's power command has taken: on, off, or none yet.
-    power_told = models.TextField(default="")
+    power_commanded = models.TextField(default="")
     # Both leases count from the last sync; `losses` since `losses_since` make a node flap.
     last_sync_at = models.DateTimeField(null=True)
     sync_sequence = models.BigIntegerField(default=0)

@@ -22,20 +22,20 @@ COMMAND_S = 30.0
 # Longer than a server takes to boot; after that it is not coming.
 BOOT = timedelta(minutes=20)
 
-_OFF = Q(state=State.OFF, state_reason=SWITCHED_OFF) & ~Q(power_told="off")
-_ON = Q(state=State.JOINING, state_reason=SWITCHED_ON) & ~Q(power_told="on")
+_OFF = Q(state=State.OFF, state_reason=SWITCHED_OFF) & ~Q(power_commanded="off")
+_ON = Q(state=State.JOINING, state_reason=SWITCHED_ON) & ~Q(power_commanded="on")
 
 
-def site_tell(*, now: datetime) -> int:
+def site_power_apply(*, now: datetime) -> int:
     """How many nodes the command has taken; also gives up on those that never came back."""
     late = Node.objects.filter(state_reason=SWITCHED_ON, updated_at__lt=now - BOOT)
     advance(late, sources=[State.JOINING], to=State.LOST, reason="did not come on", now=now)
     if not settings.POWER_COMMAND:
         return 0
-    return sum(_tell(node) for node in Node.objects.filter(_OFF | _ON).order_by("pk"))
+    return sum(_command(node) for node in Node.objects.filter(_OFF | _ON).order_by("pk"))
 
 
-def _tell(node: Node) -> bool:
+def _command(node: Node) -> bool:
     word = "off" if node.state == State.OFF else "on"
     argv = [*settings.POWER_COMMAND, word, node.name, node.address]
     trouble = _run(argv)
@@ -43,7 +43,7 @@ def _tell(node: Node) -> bool:
         logger.error("power command, %s %s: %s", word, node.name, trouble)
         return False
     # Should the node have been switched again meanwhile, the next look tells that as well.
-    return bool(Node.objects.filter(pk=node.pk).update(power_told=word))
+    return bool(Node.objects.filter(pk=node.pk).update(power_commanded=word))
 
 
 def _run(argv: Sequence[str]) -> str:

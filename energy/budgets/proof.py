@@ -16,7 +16,7 @@ SLACK = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ProofMinute:
-    """`baseline_w` was foreseen without the budget when it was ordered."""
+    """`baseline_w` was estimated without the budget when it was ordered."""
 
     at: datetime
     measured_w: float
@@ -75,7 +75,7 @@ def _summed(minutes: list[ProofMinute]) -> Proof:
 
 
 def _baseline(row: PowerBudget, at: datetime) -> float | None:
-    """The step of the foreseen curve that the minute begins in."""
+    """The step of the estimated curve that the minute begins in."""
     if not row.estimate:
         return None
     steps = row.estimate["curve"]

@@ -53,7 +53,7 @@ def power_watch(*, now: datetime) -> None:
     budgeted |= Q(pk__in=_with_demand_charge(now))
     clusters = Cluster.objects.select_related("tariff").filter(budgeted)
     for cluster in clusters.distinct().order_by("pk"):
-        _look(cluster, now)
+        _watch_cluster(cluster, now)
 
 
 def _with_windows(now: datetime) -> list[int]:
@@ -69,7 +69,7 @@ def _with_demand_charge(now: datetime) -> list[int]:
     return [cluster.pk for cluster in clusters if charged(cluster, now=now)]
 
 
-def _look(cluster: Cluster, now: datetime) -> None:
+def _watch_cluster(cluster: Cluster, now: datetime) -> None:
     in_force = budgets_between(cluster, from_at=now, until_at=now + timedelta(microseconds=1))
     planned = budgets_between(cluster, from_at=now, until_at=now + LEAD)
     until_at = now - DELAY

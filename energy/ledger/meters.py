@@ -16,13 +16,13 @@ HOUR_SETTLES = timedelta(minutes=2)
 # No stretch may reach into another's, nor be longer than twice the nameplate allows since the GPU
 # was given away: such a reading is left out, and counted for its node.
 _READ = """
-WITH told AS (
-    SELECT gpu.id AS gpu_id, told.start_mj, told.now_mj, told.integrated, allocation.tenant_id,
+WITH reported AS (
+    SELECT gpu.id AS gpu_id, reported.start_mj, reported.now_mj, reported.integrated, allocation.tenant_id,
            2.0 * kind.max_w
                * (extract(epoch FROM %(until)s - allocation.held_at) * 1000 + 60000) AS most_mj
     FROM unnest(%(uuids)s::text[], %(starts)s::int8[], %(nows)s::int8[], %(integrated)s::bool[])
-         AS told (uuid, start_mj, now_mj, integrated)
-    JOIN clusters_gpu gpu ON gpu.uuid = told.uuid AND gpu.node_id = %(node)s
+         AS reported (uuid, start_mj, now_mj, integrated)
+    JOIN clusters_gpu gpu ON gpu.uuid = reported.uuid AND gpu.node_id = %(node)s
     JOIN clusters_node node ON node.id = gpu.node_id
     JOIN clusters_gputype kind ON kind.id = node.gpu_type_id
     JOIN jobs_allocation allocation
@@ -32,12 +32,12 @@ INSERT INTO energy_meter AS meter (tenant_id, attempt_id, gpu_id, boot_id, start
     integrated, final, since_at, until_at, due_at)
 SELECT tenant_id, %(attempt)s, gpu_id, %(boot)s, start_mj, now_mj,
        integrated, %(final)s, %(since)s, %(until)s, %(due)s
-FROM told
+FROM reported
 WHERE now_mj - start_mj <= most_mj AND NOT EXISTS (
     SELECT 1 FROM energy_meter other
-    WHERE other.gpu_id = told.gpu_id AND other.boot_id = %(boot)s
+    WHERE other.gpu_id = reported.gpu_id AND other.boot_id = %(boot)s
       AND other.attempt_id <> %(attempt)s
-      AND other.start_mj < told.now_mj AND told.start_mj < other.now_mj)
+      AND other.start_mj < reported.now_mj AND reported.start_mj < other.now_mj)
 ORDER BY gpu_id
 ON CONFLICT (attempt_id, gpu_id) DO UPDATE SET
     now_mj = greatest(meter.now_mj, excluded.now_mj),

@@ -29,7 +29,7 @@ class PowerBudget(models.Model):
     reason = models.TextField(default="")
     # Who ordered it; the audit has the rest.
     ordered_by = models.TextField(default="")
-    # What was foreseen when it was ordered: see whatif/budget_response.py.
+    # What was estimated when it was ordered: see whatif/budget_response.py.
     estimate = models.JSONField(null=True)
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())

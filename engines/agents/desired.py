@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from agent.wire import Cancel, DesiredAttempt, Gang
 from clusters.models import Node
-from engines.agents.node_state import Look
+from engines.agents.node_state import NodeState
 from jobs.models import Allocation, Attempt, Job, Part
 
 # Below the ephemeral range of Linux; neighbours on a node differ by their attempts' ids.
@@ -36,19 +36,19 @@ class DesiredWork:
     cancels: tuple[Cancel, ...] = ()
 
 
-def wanted(seen: Look, *, now: datetime) -> DesiredWork:
+def wanted(node: NodeState, *, now: datetime) -> DesiredWork:
     """An attempt counts as fetched once it is in an answer, whether that arrives or not."""
     running = [
         held
-        for held in seen.held.values()
-        if held.state != Attempt.State.STOPPING and not held.unheard
+        for held in node.held.values()
+        if held.state != Attempt.State.STOPPING and not held.unreported
     ]
     unfetched = [held.attempt_id for held in running if held.part_state is None]
-    handed_out = _hand_out(seen, unfetched, now) if unfetched else frozenset()
+    handed_out = _hand_out(node, unfetched, now) if unfetched else frozenset()
     return DesiredWork(
         attempts=tuple(
             replace(
-                spelled_out(held.attempt_id, seen.node_id),
+                spelled_out(held.attempt_id, node.node_id),
                 cpus=held.cpus,
                 memory_mib=held.memory_mib,
                 clock_mhz=held.clock_mhz,
@@ -58,15 +58,15 @@ def wanted(seen: Look, *, now: datetime) -> DesiredWork:
         ),
         cancels=tuple(
             Cancel(held.attempt_id, held.fence, held.reason or "preempted")
-            for held in seen.held.values()
+            for held in node.held.values()
             if held.state == Attempt.State.STOPPING
         ),
     )
 
 
-def _hand_out(seen: Look, attempt_ids: list[int], now: datetime) -> frozenset[int]:
+def _hand_out(node: NodeState, attempt_ids: list[int], now: datetime) -> frozenset[int]:
     """Nothing new for a node that is not ready; a round or cancel may have taken it back, too."""
-    if seen.state not in (Node.State.READY, Node.State.DRAINING):
+    if node.state not in (Node.State.READY, Node.State.DRAINING):
         return frozenset()
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
@@ -74,8 +74,8 @@ def _hand_out(seen: Look, attempt_ids: list[int], now: datetime) -> frozenset[in
             " (SELECT job_id FROM jobs_attempt WHERE id = ANY(%s)) ORDER BY id FOR NO KEY UPDATE",
             [attempt_ids],
         )
-        cursor.execute(_HAND_OUT, {"attempts": attempt_ids, "node": seen.node_id, "now": now})
-    parts = Part.objects.filter(node=seen.node_id, attempt__in=attempt_ids)
+        cursor.execute(_HAND_OUT, {"attempts": attempt_ids, "node": node.node_id, "now": now})
+    parts = Part.objects.filter(node=node.node_id, attempt__in=attempt_ids)
     return frozenset(parts.values_list("attempt_id", flat=True))
 
 

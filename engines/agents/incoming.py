@@ -8,9 +8,9 @@ from typing import Any
 from django.db import transaction
 
 from agent.wire import AttemptRef, AttemptReport, Speed
-from agent.wire import State as Told
+from agent.wire import State as ReportState
 from energy.ledger.meters import meters_read
-from engines.agents.node_state import Look
+from engines.agents.node_state import NodeState
 from engines.agents.outcome import attempt_finish
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt, Job, Part
@@ -52,40 +52,44 @@ class Answers:
     refused: int = 0  # meter readings that cannot be true
 
 
-def hear(seen: Look, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime) -> Answers:
-    heard = Answers()
+def take_reports(
+    node: NodeState, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime
+) -> Answers:
+    answers = Answers()
     others = []
     for report in reports:
-        held = seen.held.get(report.attempt_id)
+        held = node.held.get(report.attempt_id)
         if held is None or held.fence != report.fence or held.part_state is None:
             others.append(report)
             continue
         part = Stage(held.part_state, held.progress_step, held.checkpoint_step)
         if part.further(report):
-            heard.moved = True
-            heard.refused += _apply(seen.node_id, report, boot_id, now)
+            answers.moved = True
+            answers.refused += _apply(node.node_id, report, boot_id, now)
         elif part.news(report):
-            _write_progress(seen.node_id, report, now)
-        if report.state is Told.ENDED:
-            heard.acks.append(report.ref)
+            _write_progress(node.node_id, report, now)
+        if report.state is ReportState.ENDED:
+            answers.acks.append(report.ref)
     if others:
-        _answer_others(seen.node_id, others, heard, boot_id, now)
-    _note_unheard(seen, {report.ref for report in reports}, heard, now)
-    return heard
+        _answer_others(node.node_id, others, answers, boot_id, now)
+    _note_unreported(node, {report.ref for report in reports}, answers, now)
+    return answers
 
 
-def _note_unheard(seen: Look, told: Collection[AttemptRef], heard: Answers, now: datetime) -> None:
+def _note_unreported(
+    node: NodeState, reported: Collection[AttemptRef], answers: Answers, now: datetime
+) -> None:
     """An agent speaks of all it has; what it once reported and now leaves out it knows no more.
 
     Its state is gone, or it is another agent under the same identity. Somebody else may still run
     the attempt, for as long as a run lease: until then nobody gets its GPUs.
     """
-    for held in seen.held.values():
-        unheard = AttemptRef(held.attempt_id, held.fence) not in told
-        if held.part_state in _BEGUN and unheard != held.unheard:
-            part = Part.objects.filter(node=seen.node_id, attempt=held.attempt_id)
-            part.update(unheard_at=now if unheard else None)
-            heard.moved = True
+    for held in node.held.values():
+        unreported = AttemptRef(held.attempt_id, held.fence) not in reported
+        if held.part_state in _BEGUN and unreported != held.unreported:
+            part = Part.objects.filter(node=node.node_id, attempt=held.attempt_id)
+            part.update(unreported_at=now if unreported else None)
+            answers.moved = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class Stage:
 
 
 def _answer_others(
-    node_id: int, reports: Sequence[AttemptReport], heard: Answers, boot_id: str, now: datetime
+    node_id: int, reports: Sequence[AttemptReport], answers: Answers, boot_id: str, now: datetime
 ) -> None:
     """Of attempts that are over, or not this node's: an end is noted, anything else must stop."""
     rows = Attempt.objects.filter(
@@ -114,13 +118,13 @@ def _answer_others(
     )
     fences = dict(rows.values_list("pk", "fence"))
     for report in reports:
-        if report.state is not Told.ENDED:
-            heard.stale.append(report.ref)
+        if report.state is not ReportState.ENDED:
+            answers.stale.append(report.ref)
             continue
-        heard.acks.append(report.ref)
+        answers.acks.append(report.ref)
         if fences.get(report.attempt_id) == report.fence:
             # Given up by us, yet what it drew until it died is its own.
-            heard.refused += meters_read(node_id, boot_id, report, now=now)
+            answers.refused += meters_read(node_id, boot_id, report, now=now)
 
 
 @transaction.atomic
@@ -147,7 +151,7 @@ def _stage(part: Part) -> Stage:
 def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
     part.state = Part.State(report.state)
     part.log_bytes_dropped = report.log_bytes_dropped
-    if report.state is Told.ENDED:
+    if report.state is ReportState.ENDED:
         part.ended_at = now - timedelta(seconds=report.ended_age_s or 0)
         part.end = report.end or ""
         part.exit_code, part.signal = report.exit_code, report.signal

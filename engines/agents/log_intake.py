@@ -22,9 +22,9 @@ Key = tuple[int, str]
 
 _OPEN = """
 INSERT INTO jobs_log (tenant_id, attempt_id, node_id, stream, size, tail_offset, closed, updated_at)
-SELECT attempt.tenant_id, attempt.id, %(node)s, told.stream, 0, 0, false, %(now)s
-FROM unnest(%(attempts)s::int8[], %(streams)s::text[]) AS told (attempt_id, stream)
-JOIN jobs_attempt attempt ON attempt.id = told.attempt_id
+SELECT attempt.tenant_id, attempt.id, %(node)s, sent.stream, 0, 0, false, %(now)s
+FROM unnest(%(attempts)s::int8[], %(streams)s::text[]) AS sent (attempt_id, stream)
+JOIN jobs_attempt attempt ON attempt.id = sent.attempt_id
 ORDER BY 2, 4
 ON CONFLICT DO NOTHING
 """

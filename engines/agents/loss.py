@@ -112,7 +112,7 @@ def _give_up(dead: datetime, now: datetime) -> None:
         allocation__node__state__in=(State.LOST, State.QUARANTINED),
     )
     live = Attempt.objects.filter(state__in=("starting", "running", "stopping"))
-    attempts = live.filter(silent | Q(parts__unheard_at__lt=dead))
+    attempts = live.filter(silent | Q(parts__unreported_at__lt=dead))
     for attempt_id, job_id in attempts.values_list("pk", "job_id").distinct():
         _lose(attempt_id, job_id, now)
 

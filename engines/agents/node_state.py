@@ -28,7 +28,7 @@ SELECT node.id, node.state, node.cluster_id,
        (SELECT json_agg(json_build_array(attempt.id, attempt.fence, attempt.state,
                    attempt.reason, coalesce(attempt.steered_clock_mhz, attempt.clock_mhz),
                    coalesce(attempt.steered_cpus, held.cpus), held.memory_mib, part.state,
-                   part.progress_step, part.checkpoint_step, part.unheard_at IS NOT NULL)
+                   part.progress_step, part.checkpoint_step, part.unreported_at IS NOT NULL)
                    ORDER BY attempt.id)
         FROM (SELECT attempt_id, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib
               FROM jobs_allocation WHERE node_id = node.id AND released_at IS NULL
@@ -40,7 +40,7 @@ SELECT node.id, node.state, node.cluster_id,
        set_config('synchronous_commit', 'off', true)
 FROM node
 """
-_TOUCH_AND_LOOK, _ONLY_LOOK = _LOOK.format(node=_TOUCH), _LOOK.format(node=_FIND)
+_TOUCH_AND_READ, _ONLY_READ = _LOOK.format(node=_TOUCH), _LOOK.format(node=_FIND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class HeldAttempt:
     part_state: str | None
     progress_step: int | None
     checkpoint_step: int | None
-    unheard: bool
+    unreported: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class NodeState:
     node_id: int
     state: str
     cluster_id: int
@@ -69,22 +69,22 @@ class Look:
     held: dict[int, HeldAttempt]
 
 
-def touch(token_id: int, sync: Sync, *, now: datetime) -> Look | None:
+def touch(token_id: int, sync: Sync, *, now: datetime) -> NodeState | None:
     """None for a sync that is late, or of an agent that is no longer this node's."""
     values = {"sequence": sync.sequence + 1, "boot": sync.boot_id, "now": now}
-    return _look(_TOUCH_AND_LOOK, {"token": token_id, "epoch": sync.epoch, **values})
+    return _read(_TOUCH_AND_READ, {"token": token_id, "epoch": sync.epoch, **values})
 
 
-def look(token_id: int, epoch: int) -> Look | None:
-    return _look(_ONLY_LOOK, {"token": token_id, "epoch": epoch})
+def read_state(token_id: int, epoch: int) -> NodeState | None:
+    return _read(_ONLY_READ, {"token": token_id, "epoch": epoch})
 
 
-def _look(statement: str, values: dict[str, Any]) -> Look | None:
+def _read(statement: str, values: dict[str, Any]) -> NodeState | None:
     rows = fetch(statement, values)
     if not rows:
         return None
     node_id, state, cluster_id, faults, held, _ = rows[0]
-    return Look(
+    return NodeState(
         node_id,
         state,
         cluster_id,

@@ -32,7 +32,7 @@ def verdict(job: Job, attempt: Attempt, parts: Sequence[Part]) -> AttemptOutcome
     if all(part.end == End.EXITED and part.exit_code == 0 for part in parts):
         return AttemptOutcome(State.SUCCEEDED, "exit_0")
     if job.state == State.PREEMPTING:
-        return AttemptOutcome(State.QUEUED, (attempt.onward or {}).get("reason", "preempted"))
+        return AttemptOutcome(State.QUEUED, (attempt.relocation or {}).get("reason", "preempted"))
     worst = next((part for part in parts if part.end != End.STOPPED), parts[0])
     return _failure(job, attempt, worst)
 

@@ -11,9 +11,9 @@ from clusters.models import Node
 from clusters.node_states import State, advance
 from engines.agents.desired import wanted
 from engines.agents.gpu_faults import gpus_report
-from engines.agents.incoming import Answers, hear
+from engines.agents.incoming import Answers, take_reports
 from engines.agents.leases import Leases, leases
-from engines.agents.node_state import Look, look, touch
+from engines.agents.node_state import NodeState, read_state, touch
 from engines.agents.stale import StaleEpoch, StaleFences
 from jobs.nudge import nudge
 
@@ -37,20 +37,20 @@ PACE = NodeLeases()
 
 
 def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
-    seen = touch(token_id, sync, now=now)
-    heard = Answers()
-    if seen is not None:
-        heard = hear(seen, sync.attempts, boot_id=sync.boot_id, now=now)
-        gpus_report(seen.node_id, seen.faults, sync.gpus)
-        if _changed(seen, heard, sync.power, now):
-            seen = look(token_id, sync.epoch)
+    node = touch(token_id, sync, now=now)
+    answers = Answers()
+    if node is not None:
+        answers = take_reports(node, sync.attempts, boot_id=sync.boot_id, now=now)
+        gpus_report(node.node_id, node.faults, sync.gpus)
+        if _changed(node, answers, sync.power, now):
+            node = read_state(token_id, sync.epoch)
     else:
-        seen = look(token_id, sync.epoch)
-    if seen is None:
+        node = read_state(token_id, sync.epoch)
+    if node is None:
         raise StaleEpoch
-    if heard.stale:
-        raise StaleFences(heard.stale)
-    running = wanted(seen, now=now)
+    if answers.stale:
+        raise StaleFences(answers.stale)
+    running = wanted(node, now=now)
     granted = PACE.granted()
     return Desired(
         next_sync_s=granted.next_sync_s,
@@ -60,23 +60,23 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
         upload_interval_s=granted.upload_interval_s,
         attempts=running.attempts,
         cancels=running.cancels,
-        acks=tuple(heard.acks),
-        power_on=seen.state != State.OFF,
+        acks=tuple(answers.acks),
+        power_on=node.state != State.OFF,
     )
 
 
-def _changed(seen: Look, heard: Answers, power: Power, now: datetime) -> bool:
-    """Whether what was seen of the node is no longer so."""
-    itself = Node.objects.filter(pk=seen.node_id)
-    if heard.refused:
-        itself.update(samples_refused=F("samples_refused") + heard.refused)
+def _changed(node: NodeState, answers: Answers, power: Power, now: datetime) -> bool:
+    """Whether what was read of the node is no longer so."""
+    itself = Node.objects.filter(pk=node.node_id)
+    if answers.refused:
+        itself.update(samples_refused=F("samples_refused") + answers.refused)
     # A lost node that speaks again was only out of hearing.
-    lost = seen.state == State.LOST
+    lost = node.state == State.LOST
     if lost:
         advance(itself, sources=[State.LOST], to=State.READY, now=now, reason="")
     # One that was switched on, and says so.
-    back = seen.state == State.JOINING and power is Power.ON
+    back = node.state == State.JOINING and power is Power.ON
     if back:
         advance(itself, sources=[State.JOINING], to=State.READY, now=now, reason="")
-        nudge(seen.cluster_id)
-    return lost or back or heard.moved
+        nudge(node.cluster_id)
+    return lost or back or answers.moved

@@ -37,8 +37,8 @@ class Attempt(models.Model):
     clock_at = models.DateTimeField(null=True)
     # Where its job goes on when it has stopped, and until when that place is kept for it:
     # {"reason", "round", "clock_mhz", "pieces": [{"node", "gpus": [index], "cpus", "mem_mib"}]}.
-    onward = models.JSONField(null=True)
-    onward_until_at = models.DateTimeField(null=True)
+    relocation = models.JSONField(null=True)
+    relocation_until_at = models.DateTimeField(null=True)
     offered_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -63,9 +63,9 @@ class Attempt(models.Model):
                 name="attempt_state",
             ),
             models.CheckConstraint(
-                condition=Q(onward__isnull=True, onward_until_at__isnull=True)
-                | Q(onward__isnull=False, onward_until_at__isnull=False),
-                name="attempt_onward_until",
+                condition=Q(relocation__isnull=True, relocation_until_at__isnull=True)
+                | Q(relocation__isnull=False, relocation_until_at__isnull=False),
+                name="attempt_relocation_until",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=("ended", "lost"), ended_at__isnull=False)

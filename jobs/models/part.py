@@ -20,7 +20,7 @@ class Part(models.Model):
     fetched_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     # Since when the node's agent, though it speaks, does not speak of it.
-    unheard_at = models.DateTimeField(null=True)
+    unreported_at = models.DateTimeField(null=True)
     end = models.TextField(default="")
     exit_code = models.SmallIntegerField(null=True)
     signal = models.SmallIntegerField(null=True)

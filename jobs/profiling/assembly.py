@@ -74,7 +74,7 @@ def by_type(points: Iterable[Typed]) -> dict[str, list[Point]]:
 
 def unhindered(points: Sequence[Point], sensitivity: Sensitivity | None) -> tuple[Point, ...]:
     """Those with CPUs and memory enough; if there are none, what they would do if they had: how
-    fast, for what they would draw is not told.
+    fast, for what they would draw is not kept.
     """
     if sensitivity is None:
         return tuple(points)
@@ -125,7 +125,7 @@ class _Curve:
         if self._where is None:
             return
         here, most = fitted.predict(self._where[0], 1).steps_per_s, self._most_cpus
-        told = []
+        kept = []
         for one in points:
             point = one.point
             swept = _where(one) == self._where
@@ -137,10 +137,10 @@ class _Curve:
                 alone = point.gpus * fitted.predict(one.gpu_type, 1).steps_per_s
                 memory = point.mem_mib_per_gpu if swept else math.nan
                 per_s = point.steps_per_s / alone * here
-                told.append(replace(point, steps_per_s=per_s, mem_mib_per_gpu=memory))
+                kept.append(replace(point, steps_per_s=per_s, mem_mib_per_gpu=memory))
             elif swept:
-                told.append(replace(point, steps_per_s=here))
-        self._points = told
+                kept.append(replace(point, steps_per_s=here))
+        self._points = kept
 
     def sensitivity(self, data: Data) -> Sensitivity | None:
         if self._where is None:

@@ -29,8 +29,8 @@ def troubles(points: Sequence[Typed], limits: Mapping[str, GpuLimits]) -> Iterat
     for index, one in enumerate(points):
         indexes[one.gpu_type].append(index)
     for kind, of_kind in indexes.items():
-        told = point_problems([points[index].point for index in of_kind])
-        found = [_at(problem, points, of_kind) for problem in told]
+        problems = point_problems([points[index].point for index in of_kind])
+        found = [_at(problem, points, of_kind) for problem in problems]
         yield from found
         in_trouble = {(one.index, one.field) for one in found}
         limit_w = ABOVE_MAX * limits.get(kind, GpuLimits()).max_w

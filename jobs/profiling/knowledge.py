@@ -68,10 +68,10 @@ def typed(row: ProfilePoint, now: datetime | None = None) -> Typed:
         gpus=row.gpus,
         steps_per_s=row.steps_per_s,
         clock_mhz=row.clock_mhz or 0,
-        watts_per_gpu=_told(row.watts_per_gpu),
-        cpus_per_gpu=_told(row.cpus_per_gpu),
+        watts_per_gpu=_or_nan(row.watts_per_gpu),
+        cpus_per_gpu=_or_nan(row.cpus_per_gpu),
         # An attempt's memory is what it was given; whether it needed that much is not known.
-        mem_mib_per_gpu=math.nan if learned else _told(row.memory_mib_per_gpu),
+        mem_mib_per_gpu=math.nan if learned else _or_nan(row.memory_mib_per_gpu),
         weight=row.weight * 0.5 ** (age / HALF_LIFE),
     )
     return Typed(row.gpu_type, point)
@@ -107,5 +107,5 @@ def _application(profile: Profile, rows: Sequence[ProfilePoint], fit: Document) 
     )
 
 
-def _told(value: float | None) -> float:
+def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value

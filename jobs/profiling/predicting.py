@@ -44,11 +44,11 @@ def prediction(
         "clock_mhz": clock,
         "cpus_per_gpu": cpus,
         "memory_mib_per_gpu": memory,
-        **_told(found),
+        **_as_fields(found),
     }
 
 
-def _told(found: Prediction) -> dict[str, Any]:
+def _as_fields(found: Prediction) -> dict[str, Any]:
     """A neutral speed is no speed: it only says how one number of GPUs compares with another."""
     values = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value

@@ -37,7 +37,7 @@ from tenancy.callers import SYSTEM
 State = ProfilingRun.State
 
 
-def runs_look(*, now: datetime) -> None:
+def profiling_runs_advance(*, now: datetime) -> None:
     """Called every second; without a run under way it costs one query."""
     live = ProfilingRun.objects.filter(state__in=(State.WAITING, State.ADMITTED))
     for run_id, cluster_id, state in list(
@@ -87,7 +87,7 @@ def _steer(run: ProfilingRun, now: datetime) -> None:
     measured, sweep = measured_by(run), _sweep(attempt, job)
     wanted = sweep.next(measured)
     if wanted is not None and _is_set(attempt, wanted) and run.asked_at is not None:
-        found = result(wanted, _heard(attempt), (now - run.asked_at).total_seconds())
+        found = result(wanted, _settled_report(attempt), (now - run.asked_at).total_seconds())
         if found is not None:
             measured = [*measured, found]
             run.measured = [*run.measured, _document(found)]
@@ -114,7 +114,7 @@ def _sweep(attempt: Attempt, job: Job) -> Sweep:
     return Sweep(tuple(held.node.gpu_type.clocks_mhz), max(1, job.cpus_per_gpu))
 
 
-def _heard(attempt: Attempt) -> SettledReport | None:
+def _settled_report(attempt: Attempt) -> SettledReport | None:
     part = Part.objects.filter(attempt=attempt).first()
     if part is None or part.speed_steps is None or part.speed_s is None:
         return None

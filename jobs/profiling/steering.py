@@ -91,18 +91,18 @@ class Sweep:
 
 
 def result(
-    wanted: Configuration, heard: SettledReport | None, waited_s: float
+    wanted: Configuration, report: SettledReport | None, waited_s: float
 ) -> MeasuredConfiguration | None:
     """What was measured of the wanted configuration; None while it is still being measured."""
-    if heard is not None and heard.at == wanted and _enough(heard):
-        watts = heard.energy_mj / 1000 / heard.energy_s if heard.energy_s > 0 else None
-        return MeasuredConfiguration(wanted, heard.steps / heard.steps_s, watts or None)
+    if report is not None and report.at == wanted and _enough(report):
+        watts = report.energy_mj / 1000 / report.energy_s if report.energy_s > 0 else None
+        return MeasuredConfiguration(wanted, report.steps / report.steps_s, watts or None)
     return MeasuredConfiguration(wanted, None) if waited_s >= GIVE_UP_S else None
 
 
-def _enough(heard: SettledReport) -> bool:
-    quick = heard.steps_s >= MEASURE_S and heard.steps >= STEPS
-    return quick or (heard.steps_s >= LONGEST_S and heard.steps >= FEWEST_STEPS)
+def _enough(report: SettledReport) -> bool:
+    quick = report.steps_s >= MEASURE_S and report.steps >= STEPS
+    return quick or (report.steps_s >= LONGEST_S and report.steps >= FEWEST_STEPS)
 
 
 def _same(one: float | None, other: float | None) -> bool:

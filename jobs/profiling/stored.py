@@ -32,19 +32,19 @@ def document_of(application: Application) -> Document:
 
 
 def sensitivity_from(document: Document) -> Sensitivity | None:
-    told = document.get("sensitivity")
-    if not told:
+    stored = document.get("sensitivity")
+    if not stored:
         return None
-    values = {**told, "cpus": tuple(told["cpus"]), "cached_s": tuple(told["cached_s"])}
+    values = {**stored, "cpus": tuple(stored["cpus"]), "cached_s": tuple(stored["cached_s"])}
     return Sensitivity(**values)
 
 
 def behaviour_from(document: Document, kind: str, points: tuple[Point, ...]) -> Behaviour:
-    told = document.get("types", {}).get(kind, {})
+    stored = document.get("types", {}).get(kind, {})
     return Behaviour(
         points=points,
-        throughput=_read(ThroughputModel, told.get("throughput")),
-        power=_read(PowerModel, told.get("power")),
+        throughput=_read(ThroughputModel, stored.get("throughput")),
+        power=_read(PowerModel, stored.get("power")),
     )
 
 
@@ -65,17 +65,17 @@ def _fit(fit: Fit[Any]) -> Document:
 RESIDUALS_KEPT = 100
 
 
-def _read(model: type[AnyModel], told: Document | None) -> Fit[AnyModel] | None:
-    if not told:
+def _read(model: type[AnyModel], stored: Document | None) -> Fit[AnyModel] | None:
+    if not stored:
         return None
     return Fit(
-        model=model(**told["parameters"]),
-        parameters=told["parameters"],
-        residuals=np.array(told["residuals"], np.float64),
-        points=told["points"],
-        ranges={axis: Range(low, high) for axis, (low, high) in told["ranges"].items()},
-        spread=told["spread"],
-        notes=tuple(Problem(note["code"], "", note["message"]) for note in told["notes"]),
+        model=model(**stored["parameters"]),
+        parameters=stored["parameters"],
+        residuals=np.array(stored["residuals"], np.float64),
+        points=stored["points"],
+        ranges={axis: Range(low, high) for axis, (low, high) in stored["ranges"].items()},
+        spread=stored["spread"],
+        notes=tuple(Problem(note["code"], "", note["message"]) for note in stored["notes"]),
     )
 
 

@@ -88,6 +88,6 @@ def _cancel(job_ids: Sequence[int], now: datetime) -> Cancelled:
 
 def _ask_to_stop(fetched: dict[int, int]) -> None:
     Attempt.objects.filter(pk__in=fetched).update(
-        state=Attempt.State.STOPPING, reason=REQUESTED, onward=None, onward_until_at=None
+        state=Attempt.State.STOPPING, reason=REQUESTED, relocation=None, relocation_until_at=None
     )
     Job.objects.filter(pk__in=fetched.values()).update(reason=REQUESTED, version=F("version") + 1)

@@ -74,8 +74,8 @@ def points_add(*, caller: Caller, profile: Profile, spec: PointsSpec, now: datet
     """A point of a configuration that was given before replaces it."""
     locked = Profile.objects.select_for_update(no_key=True).get(pk=profile.pk)
     rows = list(ProfilePoint.objects.filter(profile=locked, accepted=True).order_by("id"))
-    told = {point.configuration for point in spec.points}
-    again = [row for row in rows if row.source == Source.GIVEN and _configuration(row) in told]
+    given = {point.configuration for point in spec.points}
+    again = [row for row in rows if row.source == Source.GIVEN and _configuration(row) in given]
     refuse_points(spec.points, beside=[row for row in rows if row not in again])
     if len(rows) - len(again) + len(spec.points) > POINTS_MAX:
         detail = f"A profile keeps at most {POINTS_MAX} points."
@@ -115,12 +115,12 @@ def refuse_points(points: Sequence[PointSpec], beside: Sequence[ProfilePoint] = 
     """What contradicts itself, an unknown type, and values that cannot all be in one unit."""
     contradictions.refuse(contradictions.in_points(points, "points"))
     _refuse_unknown_types(points)
-    told = [typed(_row(Profile(), point, None)) for point in points]
+    given = [typed(_row(Profile(), point, None)) for point in points]
     known = [typed(row) for row in beside]
     faults = [
         Fault(pointer(("points", one.index, one.field)), one.code, one.message)
-        for one in troubles([*told, *known], gpu_limits())
-        if one.index < len(told)
+        for one in troubles([*given, *known], gpu_limits())
+        if one.index < len(given)
     ]
     if faults and points:
         raise Contradiction(faults[0].detail, code=faults[0].code, errors=faults)

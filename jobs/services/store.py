@@ -105,7 +105,7 @@ WITH draft AS (
       AND (partition IS NULL) = (partition_id IS NULL)
       AND (profile IS NULL) = (profile_id IS NULL)
     RETURNING id, tenant_id
-), told AS (
+), announced AS (
     INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
     SELECT tenant_id, id, %(now)s, NULL, 'queued', 'submitted', '{{}}' FROM stored ORDER BY id
 )

@@ -1,7 +1,7 @@
 """Carries a plan out against fresh rows: what the world no longer allows is dropped as stale.
 
 A plan is a proposal. Each chunk is one short transaction that locks its jobs, nodes and tenants in
-id order and keeps the entries that still fit: `placing.py` starts jobs, `onward.py` moves and
+id order and keeps the entries that still fit: `allocate.py` starts jobs, `relocation.py` moves and
 resizes them, `switching.py` switches nodes.
 """
 

@@ -18,9 +18,9 @@ from policies.contract.plan import PowerNode
 _LOCK = "SELECT id FROM clusters_node WHERE id = ANY(%s) AND cluster_id = %s ORDER BY id FOR UPDATE"
 _AWAITED = """
 SELECT (piece->>'node')::int8
-FROM jobs_attempt attempt, jsonb_array_elements(attempt.onward->'pieces') piece
+FROM jobs_attempt attempt, jsonb_array_elements(attempt.relocation->'pieces') piece
 WHERE attempt.cluster_id = %s AND attempt.state NOT IN ('ended', 'lost')
-  AND attempt.onward_until_at > %s
+  AND attempt.relocation_until_at > %s
 """
 
 

@@ -62,15 +62,15 @@ def predict(attempt_ids: Sequence[int]) -> None:
         rows = [PredictedHolding(*row) for row in cursor.fetchall()]
     ids = {held.profile_id for held in rows if held.profile_id is not None}
     known = applications(sorted(ids)) if ids else {}
-    told = []
+    predictions = []
     for attempt_id, held in groupby(rows, key=lambda one: one.attempt_id):
         pieces = list(held)
         predicted = _predicted(pieces, known.get(pieces[0].profile_id or 0))
         if predicted is not None:
-            told.append((attempt_id, *predicted))
-    if told:
+            predictions.append((attempt_id, *predicted))
+    if predictions:
         with connection.cursor() as cursor:
-            cursor.execute(_WRITE, [list(column) for column in zip(*told, strict=True)])
+            cursor.execute(_WRITE, [list(column) for column in zip(*predictions, strict=True)])
 
 
 def _predicted(
@@ -80,10 +80,10 @@ def _predicted(
     watts, speeds, by_profile = 0.0, [], True
     for piece in pieces:
         expected = _expected(piece, known) if known else _NOTHING
-        told = expected if expected.source != "neutral" else _NOTHING
-        by_profile &= not math.isnan(told.watts_per_gpu)
-        watts += piece.here * (told.watts_per_gpu if by_profile else piece.max_w)
-        speeds.append(told.steps_per_s)
+        predictions = expected if expected.source != "neutral" else _NOTHING
+        by_profile &= not math.isnan(predictions.watts_per_gpu)
+        watts += piece.here * (predictions.watts_per_gpu if by_profile else piece.max_w)
+        speeds.append(predictions.steps_per_s)
     slowest = math.nan if any(map(math.isnan, speeds)) else min(speeds)
     run_s = _run_s(pieces[0], slowest)
     if run_s is None:

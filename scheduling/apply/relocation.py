@@ -58,16 +58,16 @@ GROUP BY wanted.job_id
 """
 _ASK = """
 UPDATE jobs_attempt attempt
-SET state = 'stopping', reason = asked.reason, onward = asked.onward, onward_until_at = %(until)s
-FROM unnest(%(attempts)s::int8[], %(reasons)s::text[], %(onward)s::jsonb[])
-     AS asked (id, reason, onward)
+SET state = 'stopping', reason = asked.reason, relocation = asked.relocation, relocation_until_at = %(until)s
+FROM unnest(%(attempts)s::int8[], %(reasons)s::text[], %(relocation)s::jsonb[])
+     AS asked (id, reason, relocation)
 WHERE attempt.id = asked.id
 """
 _SET_CLOCKS = """
 UPDATE jobs_attempt attempt
-SET onward = jsonb_set(onward, '{clock_mhz}', to_jsonb(wanted.clock_mhz))
+SET relocation = jsonb_set(relocation, '{clock_mhz}', to_jsonb(wanted.clock_mhz))
 FROM unnest(%s::int8[], %s::int4[]) AS wanted (job_id, clock_mhz)
-WHERE attempt.job_id = wanted.job_id AND attempt.state = 'stopping' AND onward_until_at > %s
+WHERE attempt.job_id = wanted.job_id AND attempt.state = 'stopping' AND relocation_until_at > %s
 RETURNING attempt.job_id
 """
 
@@ -99,14 +99,14 @@ def relocate(
 
 def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
     """The attempt has ended and its job is queued: start the next one where it should go on."""
-    onward = _in_force(attempt, now)
-    if onward is None:
+    relocation = _in_force(attempt, now)
+    if relocation is None:
         return False
-    start = Start(job.pk, _pieces(onward), onward["clock_mhz"])
-    terms = {"cluster_id": job.cluster_id, "round_id": onward["round"]}
+    start = Start(job.pk, _pieces(relocation), relocation["clock_mhz"])
+    terms = {"cluster_id": job.cluster_id, "round_id": relocation["round"]}
     try:
         with transaction.atomic():
-            return bool(place([start], **terms, now=now, reason=onward["reason"]))
+            return bool(place([start], **terms, now=now, reason=relocation["reason"]))
     except IntegrityError as error:
         # The end of the attempt stands whatever becomes of the next one.
         logger.warning("job %s cannot go on and is queued: %s", job.pk, error)
@@ -115,9 +115,9 @@ def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
 
 def lock_way(attempt: Attempt, *, now: datetime) -> None:
     """Nodes are locked by ascending id: those it leaves together with those its job goes to."""
-    onward = _in_force(attempt, now)
-    if onward is not None:
-        _lock_nodes({piece["node"] for piece in onward["pieces"]}, [attempt.pk])
+    relocation = _in_force(attempt, now)
+    if relocation is not None:
+        _lock_nodes({piece["node"] for piece in relocation["pieces"]}, [attempt.pk])
 
 
 def set_clocks(clocks: Mapping[int, int], *, now: datetime) -> list[int]:
@@ -132,8 +132,8 @@ def reason_of(entry: Change) -> str:
 
 
 def _in_force(attempt: Attempt, now: datetime) -> Mapping[str, Any] | None:
-    until_at = attempt.onward_until_at
-    return attempt.onward if until_at is not None and now < until_at else None
+    until_at = attempt.relocation_until_at
+    return attempt.relocation if until_at is not None and now < until_at else None
 
 
 def _lock(entries: Mapping[int, Change], cluster_id: int) -> dict[int, tuple[int, str]]:
@@ -203,14 +203,14 @@ def _ask(asked: Mapping[int, Change], round_id: int, now: datetime) -> None:
     values: dict[str, Any] = {
         "attempts": list(asked),
         "reasons": [reason_of(entry) for entry in asked.values()],
-        "onward": [json.dumps(_onward(entry, round_id)) for entry in asked.values()],
+        "relocation": [json.dumps(_relocation(entry, round_id)) for entry in asked.values()],
         "until": now + PATIENCE,
     }
     with connection.cursor() as cursor:
         cursor.execute(_ASK, values)
 
 
-def _onward(entry: Change, round_id: int) -> dict[str, Any]:
+def _relocation(entry: Change, round_id: int) -> dict[str, Any]:
     """What scheduling/snapshot/queries.py reads: GPUs by index, as a mask may exceed a JSON number."""
     return {
         "reason": reason_of(entry),
@@ -228,7 +228,7 @@ def _onward(entry: Change, round_id: int) -> dict[str, Any]:
     }
 
 
-def _pieces(onward: Mapping[str, Any]) -> tuple[Piece, ...]:
+def _pieces(relocation: Mapping[str, Any]) -> tuple[Piece, ...]:
     return tuple(
         Piece(
             piece["node"],
@@ -236,7 +236,7 @@ def _pieces(onward: Mapping[str, Any]) -> tuple[Piece, ...]:
             piece["cpus"],
             piece["mem_mib"],
         )
-        for piece in onward["pieces"]
+        for piece in relocation["pieces"]
     )
 
 

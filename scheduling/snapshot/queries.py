@@ -15,32 +15,32 @@ QUEUE_WINDOW = 20_000
 SPEED_STEPS = 5
 
 _MOVING = (
-    "attempt.state NOT IN ('ended', 'lost') AND attempt.onward_until_at > to_timestamp({now_s})"
+    "attempt.state NOT IN ('ended', 'lost') AND attempt.relocation_until_at > to_timestamp({now_s})"
 )
 
 # The new places of jobs on their way, a row per node.
-_ONWARD = f"""
+_RELOCATIONS = f"""
 SELECT attempt.id AS attempt_id, attempt.job_id, piece.node AS node_id, piece.cpus, piece.mem_mib,
        (SELECT bit_or(1::int8 << index::int)
         FROM jsonb_array_elements_text(piece.gpus) index) AS gpus
 FROM jobs_attempt attempt
-CROSS JOIN LATERAL jsonb_to_recordset(attempt.onward->'pieces')
+CROSS JOIN LATERAL jsonb_to_recordset(attempt.relocation->'pieces')
      AS piece (node int8, gpus jsonb, cpus int8, mem_mib int8)
 WHERE attempt.cluster_id = {{cluster}} AND {_MOVING}
 """
 
 NODES = f"""
-WITH onward AS ({_ONWARD}), kept AS (
+WITH relocation AS ({_RELOCATIONS}), kept AS (
     -- Beyond what the job holds there already and gives back.
-    SELECT onward.node_id, bit_or(onward.gpus) AS gpus,
-           sum(greatest(onward.cpus - coalesce(own.cpus, 0), 0)) AS cpus,
-           sum(greatest(onward.mem_mib - coalesce(own.mem_mib, 0), 0)) AS mem_mib
-    FROM onward LEFT JOIN LATERAL (
+    SELECT relocation.node_id, bit_or(relocation.gpus) AS gpus,
+           sum(greatest(relocation.cpus - coalesce(own.cpus, 0), 0)) AS cpus,
+           sum(greatest(relocation.mem_mib - coalesce(own.mem_mib, 0), 0)) AS mem_mib
+    FROM relocation LEFT JOIN LATERAL (
         SELECT sum(cpus) AS cpus, sum(memory_mib) AS mem_mib FROM jobs_allocation held
-        WHERE held.attempt_id = onward.attempt_id AND held.node_id = onward.node_id
+        WHERE held.attempt_id = relocation.attempt_id AND held.node_id = relocation.node_id
           AND held.released_at IS NULL
     ) own ON true
-    GROUP BY onward.node_id
+    GROUP BY relocation.node_id
 )
 SELECT node.id, CASE WHEN node.state = 'joining' AND node.state_reason = '{SWITCHED_ON}'
            THEN 8 ELSE array_position(
@@ -90,7 +90,7 @@ _JOB_COLUMNS = """
     job.restart_cost_s::float8
 """
 
-_IS_MOVING = "coalesce(attempt.onward_until_at > to_timestamp({now_s}), false)"
+_IS_MOVING = "coalesce(attempt.relocation_until_at > to_timestamp({now_s}), false)"
 
 JOBS = f"""
 WITH kinds AS (SELECT name, row_number() OVER (ORDER BY id) - 1 AS bit FROM clusters_gputype),
@@ -110,7 +110,7 @@ UNION ALL
 SELECT CASE WHEN attempt.state = 'stopping' AND NOT {_IS_MOVING} THEN 2 ELSE 1 END::int8,
        {_JOB_COLUMNS.format(preemptible=f"(job.preemptible AND NOT {_IS_MOVING})")},
        extract(epoch FROM coalesce(attempt.started_at, attempt.offered_at))::float8,
-       CASE WHEN {_IS_MOVING} THEN (attempt.onward->>'clock_mhz')::int8
+       CASE WHEN {_IS_MOVING} THEN (attempt.relocation->>'clock_mhz')::int8
             ELSE coalesce(attempt.clock_mhz, 0)::int8 END,
        attempt.gpus::int8,
        -- Of a gang only one node hears of steps; a few of them are no speed yet. A job on its way
@@ -135,7 +135,7 @@ WHERE attempt.cluster_id = {{cluster}} AND attempt.state NOT IN ('ended', 'lost'
   AND NOT {_IS_MOVING}
 GROUP BY attempt.job_id, gpu.node_id
 UNION ALL
-SELECT job_id, node_id, gpus, cpus, mem_mib FROM ({_ONWARD}) onward
+SELECT job_id, node_id, gpus, cpus, mem_mib FROM ({_RELOCATIONS}) relocation
 ORDER BY 1, 2
 """
 

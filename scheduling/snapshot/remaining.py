@@ -60,6 +60,6 @@ def _clock_at(table: ProfileTable, kinds: Rows, clock_mhz: Rows) -> Rows:
 
 
 def _mean(speeds: F64) -> F64:
-    told = ~np.isnan(speeds)
-    total, count = np.where(told, speeds, 0.0).sum(axis=1), told.sum(axis=1)
+    known = ~np.isnan(speeds)
+    total, count = np.where(known, speeds, 0.0).sum(axis=1), known.sum(axis=1)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)

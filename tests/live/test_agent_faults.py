@@ -217,7 +217,7 @@ def test_of_two_agents_with_one_identity_the_older_is_fenced(place: Station, clu
     assert older.wait() == 3
     assert not alive(job.pid)
     # The newer one knows nothing of the attempt, and is not told to start what others may run.
-    unheard = "SELECT 1 FROM jobs_part WHERE attempt_id = %s AND unheard_at IS NOT NULL"
+    unheard = "SELECT 1 FROM jobs_part WHERE attempt_id = %s AND unreported_at IS NOT NULL"
     until(lambda: place.ask(unheard, job.attempt_id), "the service noticing")
     for_as_long_as(1.0, lambda: newer.run_dir(job.attempt_id) is None)
     assert newer.running.poll() is None

@@ -9,7 +9,7 @@ from django.conf import LazySettings
 
 from agent.wire import Power
 from clusters.models import Cluster, Node
-from clusters.services.site_power import BOOT, site_tell
+from clusters.services.site_power import BOOT, site_power_apply
 from engines.agents.loss import watch_nodes
 from policies.contract.plan import Move, Piece, Plan, PowerNode
 from policies.contract.snapshot import NodeState
@@ -111,14 +111,14 @@ def told(settings: LazySettings, tmp_path: Path) -> Path:
 def test_the_site_is_told_once_per_change(cluster: Cluster, empty: Agent, told: Path) -> None:
     _switch(cluster, PowerNode(empty.node.pk, on=False))
     (told / "broken").touch()
-    assert site_tell(now=NOW) == 0
+    assert site_power_apply(now=NOW) == 0
     (told / "broken").unlink()
-    assert (site_tell(now=NOW), site_tell(now=NOW)) == (1, 0)
+    assert (site_power_apply(now=NOW), site_power_apply(now=NOW)) == (1, 0)
     _switch(cluster, PowerNode(empty.node.pk, on=True))
-    assert site_tell(now=NOW) == 1
+    assert site_power_apply(now=NOW) == 1
     empty.sync()
     _switch(cluster, PowerNode(empty.node.pk, on=False))
-    assert site_tell(now=NOW) == 1
+    assert site_power_apply(now=NOW) == 1
 
     assert (told / "told").read_text().splitlines() == ["off empty", "on empty", "off empty"]
 
@@ -127,9 +127,9 @@ def test_a_node_that_never_comes_on_is_lost(cluster: Cluster, empty: Agent) -> N
     _switch(cluster, PowerNode(empty.node.pk, on=False))
     _switch(cluster, PowerNode(empty.node.pk, on=True))
 
-    site_tell(now=NOW + BOOT)
+    site_power_apply(now=NOW + BOOT)
     assert _state(empty) == "joining"
-    site_tell(now=NOW + BOOT + timedelta(seconds=1))
+    site_power_apply(now=NOW + BOOT + timedelta(seconds=1))
     assert _state(empty) == "lost"
 
 

@@ -5,7 +5,7 @@ from django.db import IntegrityError, connection
 
 from clusters.models import Cluster, Node
 from engines.agents.desired import wanted
-from engines.agents.node_state import HeldAttempt, Look
+from engines.agents.node_state import HeldAttempt, NodeState
 from jobs.models import Allocation, Attempt, Job
 from policies.contract.plan import Piece, Plan, Retune, Start
 from scheduling.apply.apply import apply_plan
@@ -113,9 +113,9 @@ def test_the_agent_is_told_the_new_share(cluster: Cluster) -> None:
         cpus, memory_mib = Allocation.objects.values_list("cpus", "memory_mib").get(attempt=attempt)
         held = HeldAttempt(
             attempt.pk, attempt.fence, "running", "", None, cpus, memory_mib, "running", None, None,
-            unheard=False,
+            unreported=False,
         )  # fmt: skip
-        seen = Look(node.pk, "ready", cluster.pk, {}, {attempt.pk: held})
+        seen = NodeState(node.pk, "ready", cluster.pk, {}, {attempt.pk: held})
         (wants,) = wanted(seen, now=NOW).attempts
         return wants.cpus, wants.memory_mib
 

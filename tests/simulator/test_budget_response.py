@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from policies.registry import build
-from simulator.budget_response import BudgetWindow, Shed, foresee_shed
+from simulator.budget_response import BudgetWindow, Shed, estimate_shed
 from simulator.engine import Pace
 from simulator.live import Guess
 from tests.policies.worlds import NOW_S, Node, World
@@ -17,7 +17,7 @@ HOUR_S = 3600.0
 
 def shed(world: World, window: BudgetWindow, **more: Any) -> Shed:
     pace = Pace(interval_s=15.0)
-    return foresee_shed(
+    return estimate_shed(
         world.snapshot(), build("fifo", {}), pace, Guess(spread=0.0), window=window, **more
     )
 

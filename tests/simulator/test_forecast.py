@@ -10,7 +10,7 @@ import pytest
 from policies.pricing.tariff import FlatTariff
 from policies.registry import build
 from simulator.engine import Pace
-from simulator.forecast import QueueForecast, foresee
+from simulator.forecast import QueueForecast, estimate
 from simulator.live import Guess
 from tests.policies.worlds import NOW_S, Node, World
 from tests.simulator.test_live import queued, running
@@ -21,7 +21,7 @@ PRICE = FlatTariff(Decimal("0.36")).curve(int(NOW_S), int(NOW_S) + 7 * 86_400)
 def forecast(world: World, **more: Any) -> QueueForecast:
     pace = more.pop("pace", Pace())
     guess = more.pop("guess", Guess(spread=0.5))
-    return foresee(world.snapshot(), build("fifo", {}), pace, guess, **more)
+    return estimate(world.snapshot(), build("fifo", {}), pace, guess, **more)
 
 
 def test_only_the_queue_is_foreseen() -> None:

@@ -30,7 +30,7 @@ def ask(api: Api, world: World) -> Any:
     return answer.json()
 
 
-def foreseen(api: Api, forecast_id: int) -> dict[int, Any]:
+def estimated(api: Api, forecast_id: int) -> dict[int, Any]:
     listed = api.get(f"/api/v1/forecasts/{forecast_id}/jobs/").json()["items"]
     return {item["job_id"]: item for item in listed}
 
@@ -59,7 +59,7 @@ def test_every_queued_job_gets_a_start_a_finish_and_a_price(
     shown = operator.get(f"/api/v1/forecasts/{asked['id']}/").json()
     assert (shown["state"], shown["policy"], shown["error"]) == ("succeeded", "fifo", "")
     assert shown["score"]["jobs"] == 2
-    found = foreseen(operator, asked["id"])
+    found = estimated(operator, asked["id"])
     assert found[first.pk]["start_at"] == "2026-01-05T12:00:00Z"
     assert found[second.pk]["start_at"] == "2026-01-05T13:00:00Z"
     assert found[second.pk]["finish_at"] == "2026-01-05T14:00:00Z"
@@ -76,9 +76,9 @@ def test_a_tenant_sees_its_own_jobs_only(
     (ours,), (theirs,) = queue(world, world.ours), queue(world, world.theirs)
     asked = ask(member, world)
     bell.work()
-    assert set(foreseen(member, asked["id"])) == {ours.pk}
-    assert set(foreseen(stranger, asked["id"])) == {theirs.pk}
-    assert set(foreseen(operator, asked["id"])) == {ours.pk, theirs.pk}
+    assert set(estimated(member, asked["id"])) == {ours.pk}
+    assert set(estimated(stranger, asked["id"])) == {theirs.pk}
+    assert set(estimated(operator, asked["id"])) == {ours.pk, theirs.pk}
     address = f"/api/v1/clusters/{world.cluster.pk}/forecasts/"
     counts = [api.get(address).json()["items"][0]["score"]["jobs"] for api in (member, operator)]
     assert counts == [1, 2]

@@ -88,7 +88,7 @@ class ProofOut(StrictSerializer):
     mean_w = fields.Number(allow_null=True)
     energy_j = fields.Number()
     energy_not_drawn_j = fields.Number(
-        allow_null=True, help_text="Below what was foreseen without the budget."
+        allow_null=True, help_text="Below what was estimated without the budget."
     )
 
 

@@ -177,7 +177,7 @@ class ResultsOut(StrictSerializer):
 
 
 class ScoreOut(StrictSerializer):
-    """Of the jobs you may see: how many have started since, how much later than foreseen (on
+    """Of the jobs you may see: how many have started since, how much later than estimated (on
     average, and without sign), and the share of starts within the interval."""
 
     jobs = fields.Integer(read_only=True)

@@ -51,7 +51,7 @@ class ForecastJob(models.Model):
     finish_high_at = models.DateTimeField(null=True)
     energy_j = models.FloatField(null=True)
     cost = models.DecimalField(max_digits=18, decimal_places=6, null=True)
-    # The score, once the job has really started: how much later than foreseen.
+    # The score, once the job has really started: how much later than estimated.
     started_at = models.DateTimeField(null=True)
     error_s = models.FloatField(null=True)
     within = models.BooleanField(null=True)

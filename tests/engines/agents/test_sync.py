@@ -309,7 +309,7 @@ def test_what_an_agent_no_longer_knows_is_not_started_again_but_given_up_in_time
 
     agent.reports.clear()
     assert agent.sync().attempts == ()
-    assert Part.objects.get().unheard_at == NOW
+    assert Part.objects.get().unreported_at == NOW
     _watch(agent, until_s=129)
     assert Allocation.objects.filter(released_at=None).count() == 1
 
@@ -330,7 +330,7 @@ def test_what_is_spoken_of_again_was_only_left_out() -> None:
     agent.running(wanted)
 
     assert agent.sync().attempts == (wanted,)
-    assert Part.objects.get().unheard_at is None
+    assert Part.objects.get().unreported_at is None
 
 
 def _watch(agent: Agent, *, from_s: int = 0, until_s: int) -> None:

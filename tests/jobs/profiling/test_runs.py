@@ -9,7 +9,7 @@ from django.conf import LazySettings
 from agent.wire import DesiredAttempt, Speed
 from clusters.models import Cluster, GpuType
 from jobs.models import Attempt, Job, Profile, ProfilePoint, ProfilingRun
-from jobs.profiling.runs import places, runs_look
+from jobs.profiling.runs import places, profiling_runs_advance
 from jobs.services import job_cancel, job_submit, profiling_create
 from jobs.specs import JobSpec, ProfilingSpec
 from scheduling.round import run_round
@@ -44,7 +44,7 @@ class Stage:
     def second(self, seconds: float = 1) -> tuple[DesiredAttempt, ...]:
         """What the beat and the node do in a second."""
         self.now += timedelta(seconds=seconds)
-        runs_look(now=self.now)
+        profiling_runs_advance(now=self.now)
         run_round(self.cluster.pk, now=self.now)
         return self.agent.sync(now=self.now).attempts
 
