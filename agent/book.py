@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from agent.journal import Entry, Journal
 from agent.wire import AttemptRef, AttemptReport, DesiredAttempt, decode, encode
 
@@ -31,7 +33,7 @@ class Ended:
 
     def report_at(self, boot_id: str, now_s: float) -> AttemptReport:
         age_s = max(0.0, now_s - self.ended_s) if boot_id == self.boot_id else None
-        return replace(self.report, ended_age_s=age_s)
+        return msgspec.structs.replace(self.report, ended_age_s=age_s)
 
 
 class Book:

@@ -18,6 +18,7 @@ from agent.wire import (
     Problem,
     Register,
     Registered,
+    ServiceMessage,
     Sync,
     Telemetry,
     TelemetryTaken,
@@ -26,7 +27,7 @@ from agent.wire import (
     encode,
 )
 
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", bound=ServiceMessage)
 TIMEOUT_S = 10.0
 LONGEST_RETRY_S = 60.0
 

@@ -5,6 +5,8 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from agent import procs, reports
 from agent.book import Book, Ended, Held
 from agent.clock import Clock
@@ -213,7 +215,7 @@ class Supervisor:
     def _adjust(self, run: Run, attempt: DesiredAttempt) -> None:
         """CPUs, memory, clock and cap of a running attempt change in place; nothing else can."""
         now = run.attempt
-        changed = replace(
+        changed = msgspec.structs.replace(
             now,
             cpus=attempt.cpus,
             memory_mib=attempt.memory_mib,

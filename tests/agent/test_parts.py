@@ -301,4 +301,4 @@ def test_the_installed_package_has_every_part() -> None:
     }
     assert set(settings["tool"]["setuptools"]["packages"]) == named
     needed = {name.split(">")[0] for name in settings["project"]["dependencies"]}
-    assert needed == {"httpx", "nvidia-ml-py", "psutil"}
+    assert needed == {"httpx", "msgspec", "nvidia-ml-py", "psutil"}
