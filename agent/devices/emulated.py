@@ -10,10 +10,10 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.devices.base import ControlRefusedError, DeviceLostError, HostFacts, Reading
-from agent.devices.catalogue import Catalogue, GpuKind
+from agent.devices.catalogue import Catalogue, EmulatedGpuKind
 from agent.devices.model import AMBIENT_C, energy_uj
-from agent.files import read_json, write_whole
-from agent.procs import Process
+from agent.remember.files import read_json, write_whole
+from agent.run.processes import Process
 from agent.wire import GpuInventory, Power
 
 NAMESPACE = uuid.UUID("6b1e4a52-5f0e-4c67-9f0b-5a3d2f8f6a10")  # ours, drawn once
@@ -42,7 +42,7 @@ class GpuState:
 
 class EmulatedGpu:
     def __init__(
-        self, kind: GpuKind, inventory: GpuInventory, path: Path, boot_id: str, clock: Clock
+        self, kind: EmulatedGpuKind, inventory: GpuInventory, path: Path, boot_id: str, clock: Clock
     ) -> None:
         self.kind, self.inventory = kind, inventory
         self._path, self._boot_id, self._clock = path, boot_id, clock
@@ -174,7 +174,7 @@ class EmulatedSet:
         """Nothing is held open."""
 
 
-def _inventory(kind: GpuKind, node: str, index: int) -> GpuInventory:
+def _inventory(kind: EmulatedGpuKind, node: str, index: int) -> GpuInventory:
     return GpuInventory(
         uuid=f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}",
         index=index,

@@ -12,7 +12,7 @@ from agent.devices.base import ControlRefusedError, DeviceLostError, DevicesErro
 from agent.devices.choose import open_devices
 from agent.devices.emulated import EmulatedGpu, EmulatedSet
 from agent.devices.model import AMBIENT_C, GpuModel, energy_uj
-from agent.procs import Process, start_ticks
+from agent.run.processes import Process, start_ticks
 from agent.wire import Power
 from tests.agent.process import TWO_GPUS
 

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from agent.book import double_holds
 from agent.clock import boot_id
+from agent.remember.attempt_store import double_holds
 from agent.wire import DesiredAttempt, End, State
 from tests.agent.conftest import Ground, attempt
 from tests.agent.process import AgentProcess, alive, gpu_uuid

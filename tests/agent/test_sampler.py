@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.devices.base import DeviceLostError, Reading
-from agent.metering import Meter
-from agent.procs import Process
-from agent.sampler import Sampler, host_reading
+from agent.measure.sampler import GpuMeter, GpuSampler, host_reading
+from agent.run.processes import Process
 from agent.wire import EnergyMethod, GpuInventory
 
 INVENTORY = GpuInventory(uuid="GPU-a", index=0, type_name="T", memory_mib=1, max_w=400)
@@ -47,8 +46,8 @@ def gpu() -> Gpu:
     return Gpu()
 
 
-def sampler(gpu: Gpu, directory: Path, boot_id: str = "boot", room: int = 100) -> Sampler:
-    return Sampler({"GPU-a": gpu}, directory / "meters.json", boot_id, lambda: 5.0, room)
+def sampler(gpu: Gpu, directory: Path, boot_id: str = "boot", room: int = 100) -> GpuSampler:
+    return GpuSampler({"GPU-a": gpu}, directory / "meters.json", boot_id, lambda: 5.0, room)
 
 
 def test_the_interval_belongs_to_who_held_the_gpu_while_it_passed(gpu: Gpu, tmp_path: Path) -> None:
@@ -104,7 +103,7 @@ def test_what_was_shed_while_a_batch_was_under_way_is_not_taken_twice(
 
 
 def test_a_batch_has_a_most(gpu: Gpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.sampler.MAX_SAMPLES", 4)
+    monkeypatch.setattr("agent.measure.sampler.MAX_SAMPLES", 4)
     made = sampler(gpu, tmp_path)
     for _ in range(5):
         made.sample()
@@ -125,7 +124,7 @@ def test_a_lost_gpu_gives_no_sample_and_keeps_its_last_count(gpu: Gpu, tmp_path:
 
 
 def meter_over(counters: list[int | None], every_ms: int = 1000) -> list[int]:
-    meter = Meter()
+    meter = GpuMeter()
     return [
         meter.advance(Reading(100_000, counter), index * every_ms)[0]
         for index, counter in enumerate(counters)
@@ -143,7 +142,7 @@ def test_without_a_counter_power_over_time_counts_from_the_first_reading() -> No
 
 
 def test_integration_is_by_trapezoids_and_loses_no_remainder() -> None:
-    meter = Meter()
+    meter = GpuMeter()
     assert meter.advance(Reading(0, None), 0) == (0, EnergyMethod.INTEGRATED)
     assert meter.advance(Reading(200_000, None), 1000)[0] == 100_000
     for index in range(1, 10_001):

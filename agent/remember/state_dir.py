@@ -8,7 +8,7 @@ from agent.wire import AttemptRef
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class StateDir:
     state: Path
     checkpoints: Path  # may be shared by nodes, so that a job can move with its checkpoint
 

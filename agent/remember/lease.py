@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 from agent.clock import Clock
-from agent.files import read_json, write_whole
+from agent.remember.files import read_json, write_whole
 
 # Shims look five times a second; the rest is time for the kernel to end the processes.
 MARGIN_S = 0.5
 
 
-class Lease:
+class RunLease:
     """Counted from when the sync was sent, on the boot clock, so never longer than the service's.
 
     Attempts are dead by `kill_at_s`, which lies before the end the service counts with.

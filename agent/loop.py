@@ -1,4 +1,4 @@
-"""The agent at work: one thread for processes and GPUs, and conversations that never hold it up."""
+"""The agent's loop: one thread for processes and GPUs, and conversations that never hold it up."""
 
 import asyncio
 import contextlib
@@ -9,17 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
-from agent.backoff import Backoff, around
-from agent.link import (
+from agent.assemble import AgentParts
+from agent.talk.client import (
     TIMEOUT_S,
+    Backoff,
     FencedError,
-    Link,
     NotAdmittedError,
     RefusedError,
+    ServiceClient,
     StaleAttemptsError,
     UnavailableError,
+    around,
 )
-from agent.node import Node
 from agent.wire import Desired, Logs, Registered, Telemetry
 
 log = logging.getLogger("fairwatt.agent")
@@ -36,12 +37,12 @@ class EndRequestedError(Exception):
     """A signal has asked the agent to end."""
 
     def __init__(self, *, stop_attempts: bool) -> None:
-        super().__init__("told to end")
+        super().__init__("asked to end")
         self.stop_attempts = stop_attempts
 
 
 @dataclass(slots=True)
-class Pace:
+class Intervals:
     """Set by the service, and changed by its answers."""
 
     next_sync_s: float
@@ -49,25 +50,26 @@ class Pace:
     upload_interval_s: float
 
     @classmethod
-    def set_by(cls, answer: Registered | Desired) -> "Pace":
+    def of(cls, answer: Registered | Desired) -> "Intervals":
         return cls(answer.next_sync_s, answer.sample_interval_s, answer.upload_interval_s)
 
 
-class Agency:
-    def __init__(self, node: Node, link: Link) -> None:
-        self._node, self._link = node, link
+class AgentLoop:
+    def __init__(self, parts: AgentParts, client: ServiceClient) -> None:
+        self._parts, self._client = parts, client
+        self._messages, self._supervisor = parts.messages, parts.supervisor
         self._hands = ThreadPoolExecutor(1, "hands")
         self._news = asyncio.Event()
         self._log_news = asyncio.Event()
         self._registered = asyncio.Event()
-        self._told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pace = Pace(next_sync_s=1.0, sample_interval_s=1.0, upload_interval_s=5.0)
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._intervals = Intervals(next_sync_s=1.0, sample_interval_s=1.0, upload_interval_s=5.0)
         self._epoch = 0
 
-    async def work(self) -> None:
-        """Until told to end, fenced or turned away; the attempts' fate is the exception's."""
-        self._listen()
-        await self._by_hand(self._node.supervisor.adopt)
+    async def run(self) -> None:
+        """Until asked to end, fenced or turned away; the attempts' fate is the exception's."""
+        self._handle_signals()
+        await self._by_hand(self._supervisor.adopt)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._wait_for_signal())
@@ -81,17 +83,16 @@ class Agency:
 
     async def stop_attempts(self, why: str, grace_s: float | None) -> None:
         """End all attempts and wait for it."""
-        supervisor = self._node.supervisor
-        await self._by_hand(supervisor.stop_all, why, grace_s)
-        while supervisor.runs:
-            await self._by_hand(supervisor.tick)
+        await self._by_hand(self._supervisor.stopper.stop_all, why, grace_s)
+        while self._supervisor.attempts.runs:
+            await self._by_hand(self._supervisor.tick)
             await asyncio.sleep(TICK_S / 4)
 
     async def last_sync(self) -> None:
         """Tell the service how the attempts ended, if it listens."""
         try:
             async with asyncio.timeout(LAST_SYNC_S):
-                await self._link.sync(await self._by_hand(self._node.sync, self._epoch))
+                await self._client.sync(await self._by_hand(self._messages.sync, self._epoch))
         except (
             TimeoutError,
             UnavailableError,
@@ -102,20 +103,20 @@ class Agency:
             log.warning("the last report was not taken: %s", error)
 
     async def close(self) -> None:
-        await self._link.close()
+        await self._client.close()
         self._hands.shutdown()
 
-    def _listen(self) -> None:
+    def _handle_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number, stop in ((signal.SIGTERM, False), (signal.SIGINT, True)):
-            loop.add_signal_handler(number, self._tell, stop)
+            loop.add_signal_handler(number, self._request_end, stop)
 
-    def _tell(self, stop_attempts: bool) -> None:
-        if not self._told.done():
-            self._told.set_exception(EndRequestedError(stop_attempts=stop_attempts))
+    def _request_end(self, stop_attempts: bool) -> None:
+        if not self._end.done():
+            self._end.set_exception(EndRequestedError(stop_attempts=stop_attempts))
 
     async def _wait_for_signal(self) -> None:
-        await self._told
+        await self._end
 
     async def _by_hand(
         self,
@@ -126,80 +127,86 @@ class Agency:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._hands, lambda: act(*args, **kwargs))
 
+    def _tick(self) -> bool:
+        """Whether something has happened that the service does not know."""
+        self._supervisor.tick()
+        self._parts.housekeeping.tidy()
+        return self._messages.has_news()
+
     async def _ticking(self) -> None:
         while True:
-            if await self._by_hand(self._node.tick):
+            if await self._by_hand(self._tick):
                 self._news.set()
                 self._log_news.set()
             await asyncio.sleep(TICK_S)
 
     async def _sampling(self) -> None:
         while True:
-            await self._by_hand(self._node.sampler.sample)
-            await asyncio.sleep(self._pace.sample_interval_s)
+            await self._by_hand(self._parts.sampler.sample)
+            await asyncio.sleep(self._intervals.sample_interval_s)
 
     async def _conversing(self) -> None:
         registered = await self._register()
         self._epoch = registered.epoch
-        self._pace = Pace.set_by(registered)
+        self._intervals = Intervals.of(registered)
         # Several tries fit into a run lease, however the service answers or does not.
         longest_s = min(TIMEOUT_S, registered.run_lease_s / 4)
-        self._link.timeout_s = longest_s
+        self._client.timeout_s = longest_s
         self._registered.set()
         backoff = Backoff(longest_s=longest_s)
         while True:
             try:
                 await self._sync_once()
             except StaleAttemptsError as trouble:
-                await self._by_hand(self._node.supervisor.fence, trouble.stale)
+                await self._by_hand(self._supervisor.fence, trouble.stale)
             except (UnavailableError, RefusedError) as trouble:
-                await self._bear(trouble, backoff)
+                await self._wait_after(trouble, backoff)
             else:
                 backoff.reset()
-                await _within(around(self._pace.next_sync_s), self._news)
+                await _within(around(self._intervals.next_sync_s), self._news)
 
     async def _register(self) -> Registered:
         backoff = Backoff()
         while True:
             try:
-                message = self._node.register(self._link.token)
-                registered = await self._link.register(message)
+                message = self._messages.register(self._client.token)
+                registered = await self._client.register(message)
             except NotAdmittedError:
-                if self._link.token is None or self._node.join_token is None:
+                if self._client.token is None or self._messages.join_token is None:
                     raise
                 log.warning("the node token is no longer good: joining anew")
-                self._link.token = None
+                self._client.token = None
             except UnavailableError as trouble:
-                await self._bear(trouble, backoff)
+                await self._wait_after(trouble, backoff)
             else:
-                self._link.token = await self._by_hand(self._node.admitted, registered)
+                self._client.token = await self._by_hand(self._messages.admitted, registered)
                 log.info("registered as node %s, epoch %s", registered.node_id, registered.epoch)
                 return registered
 
     async def _sync_once(self) -> None:
         self._news.clear()
-        message = await self._by_hand(self._node.sync, self._epoch)
-        sent_s = self._node.clock()
-        desired = await self._link.sync(message)
-        self._pace = Pace.set_by(desired)
-        await self._by_hand(self._node.accept, desired, sent_s)
+        message = await self._by_hand(self._messages.sync, self._epoch)
+        sent_s = self._parts.clock()
+        desired = await self._client.sync(message)
+        self._intervals = Intervals.of(desired)
+        await self._by_hand(self._messages.accept, desired, sent_s)
 
-    async def _bear(self, trouble: Exception, backoff: Backoff) -> None:
+    async def _wait_after(self, trouble: Exception, backoff: Backoff) -> None:
         named_s = trouble.retry_s if isinstance(trouble, UnavailableError) else None
         wait_s = backoff.next_s() if named_s is None else named_s
         log.warning("service: %s; again in %.1f s", trouble, wait_s)
         await asyncio.sleep(wait_s)
 
     async def _uploading_telemetry(self) -> None:
-        sampler = self._node.sampler
+        sampler = self._parts.sampler
 
         async def upload() -> bool:
             batch = await self._by_hand(sampler.batch)
             if not batch:
                 return False
-            message: Telemetry = await self._by_hand(self._node.telemetry, self._epoch, batch)
+            message: Telemetry = await self._by_hand(self._messages.telemetry, self._epoch, batch)
             try:
-                await self._link.telemetry(message)
+                await self._client.telemetry(message)
             except (RefusedError, StaleAttemptsError) as trouble:
                 log.error("telemetry refused and dropped: %s", trouble)
                 sampler.shed += len(batch)
@@ -210,7 +217,7 @@ class Agency:
         await self._keep_on(upload, self._until_telemetry)
 
     async def _until_telemetry(self) -> None:
-        await asyncio.sleep(around(self._pace.upload_interval_s))
+        await asyncio.sleep(around(self._intervals.upload_interval_s))
 
     async def _until_logs(self) -> None:
         """A second, or until an attempt begins or ends: its last words should not wait."""
@@ -219,16 +226,16 @@ class Agency:
 
     async def _uploading_logs(self) -> None:
         async def upload() -> bool:
-            chunks = await self._by_hand(self._node.log_chunks)
+            chunks = await self._by_hand(self._messages.log_chunks)
             if not chunks:
                 return False
             try:
-                answer = await self._link.logs(Logs(self._epoch, chunks))
+                answer = await self._client.logs(Logs(self._epoch, chunks))
             except (RefusedError, StaleAttemptsError) as trouble:
                 log.warning("logs refused: %s", trouble)
-                await self._by_hand(self._node.logbook.close, chunks)
+                await self._by_hand(self._parts.log_upload.close, chunks)
             else:
-                await self._by_hand(self._node.logbook.taken, chunks, answer)
+                await self._by_hand(self._parts.log_upload.taken, chunks, answer)
             return any(chunk.data for chunk in chunks)
 
         await self._registered.wait()

@@ -1,6 +1,8 @@
-"""The way to the service: one request in, one typed answer or one of four troubles out."""
+"""The client of the service: one request in, one typed answer or one of four troubles out."""
 
+import random
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
@@ -58,7 +60,7 @@ class StaleAttemptsError(Exception):
         self.stale = stale
 
 
-class Link:
+class ServiceClient:
     """The token goes into the header of every request and nowhere else."""
 
     def __init__(self, server: str, token: str | None, timeout_s: float = TIMEOUT_S) -> None:
@@ -126,3 +128,26 @@ def _retry_s(headers: Mapping[str, str]) -> float | None:
         return min(LONGEST_RETRY_S, max(0.0, float(headers.get("Retry-After", ""))))
     except ValueError:
         return None
+
+
+@dataclass(slots=True)
+class Backoff:
+    """How long to wait before the next try: longer each time, and never all nodes at once."""
+
+    first_s: float = 0.5
+    longest_s: float = 15.0
+    draw: random.Random = field(default_factory=random.Random)
+    _failures: int = 0
+
+    def next_s(self) -> float:
+        bound_s = min(self.longest_s, self.first_s * 2 ** min(self._failures, 30))
+        self._failures += 1
+        return self.draw.uniform(bound_s / 2, bound_s)
+
+    def reset(self) -> None:
+        self._failures = 0
+
+
+def around(interval_s: float) -> float:
+    """So that nodes which began together, as after a restart of the service, do not stay so."""
+    return interval_s * random.uniform(0.9, 1.1)  # noqa: S311 - no secret

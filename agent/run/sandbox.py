@@ -20,17 +20,17 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class JobCommand:
     argv: tuple[str, ...]
     wrapped: bool = False  # the first process is bubblewrap's and passes no signal on
     container: str | None = None
 
 
-def bubblewrapped(argv: Sequence[str], places: Places) -> Command:
+def bubblewrapped(argv: Sequence[str], places: Places) -> JobCommand:
     """The host read-only, /tmp and process ids its own, the agent's state out of sight."""
     writable = (places.work, places.progress, places.checkpoints)
     binds = [part for path in writable for part in ("--bind", str(path), str(path))]
-    return Command(
+    return JobCommand(
         (
             *("bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"),
             *("--tmpfs", "/tmp", "--tmpfs", str(places.state), *binds),  # noqa: S108
@@ -54,14 +54,14 @@ def contained(
     cpus: Collection[int],
     memory_mib: int,
     env_names: Collection[str],
-) -> Command:
+) -> JobCommand:
     writable = (places.work, places.progress, places.checkpoints)
     volumes = [part for path in writable for part in ("--volume", f"{path}:{path}")]
     told = (places.cpus, places.clock)
     volumes += [part for path in told for part in ("--volume", f"{path}:{path}:ro")]
     # Values come from the tool's own environment, so they do not show in the process list.
     env = [part for key in sorted(env_names) for part in ("--env", key)]
-    return Command(
+    return JobCommand(
         (
             *(tool.value, "run", "--rm", "--init", "--name", name, "--network", "host"),
             *("--ipc", "host", "--workdir", str(places.work), *volumes, *env),

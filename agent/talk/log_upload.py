@@ -14,25 +14,25 @@ from agent.wire import (
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LogSource:
     ref: AttemptRef
     directory: Path
     ended: bool
 
 
 @dataclass(slots=True)
-class Position:
+class LogPosition:
     offset: int = 0
     closed: bool = False
 
 
-class Logbook:
+class LogUpload:
     """After a restart all begin at 0; the service's first answer says where to go on."""
 
     def __init__(self) -> None:
-        self._positions: dict[tuple[AttemptRef, Stream], Position] = {}
+        self._positions: dict[tuple[AttemptRef, Stream], LogPosition] = {}
 
-    def chunks(self, sources: list[Source]) -> tuple[LogChunk, ...]:
+    def chunks(self, sources: list[LogSource]) -> tuple[LogChunk, ...]:
         found: list[LogChunk] = []
         for source in sources:
             for stream in Stream:
@@ -63,7 +63,7 @@ class Logbook:
         for stream in Stream:
             self._positions.pop((ref, stream), None)
 
-    def _next(self, source: Source, stream: Stream) -> LogChunk | None:
+    def _next(self, source: LogSource, stream: Stream) -> LogChunk | None:
         position = self._position(source.ref, stream)
         if position.closed:
             return None
@@ -75,11 +75,11 @@ class Logbook:
             source.ref.attempt_id, source.ref.fence, stream, position.offset, data, final
         )
 
-    def _position(self, ref: AttemptRef, stream: Stream) -> Position:
-        return self._positions.setdefault((ref, stream), Position())
+    def _position(self, ref: AttemptRef, stream: Stream) -> LogPosition:
+        return self._positions.setdefault((ref, stream), LogPosition())
 
 
-def _read(path: Path, position: Position) -> tuple[bytes, bool]:
+def _read(path: Path, position: LogPosition) -> tuple[bytes, bool]:
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)

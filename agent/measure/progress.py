@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.clock import Clock
 
-LOOK_BYTES = 256 * 1024  # of a longer backlog only the end is read: later lines win anyway
+READ_BYTES = 256 * 1024  # of a longer backlog only the end is read: later lines win anyway
 BIGGEST = 2**63 - 1
 
 
@@ -26,23 +26,26 @@ class Progress:
         self.checkpoint_s: float | None = None
         self.busy = 1.0
 
-    def look(self) -> None:
+    def read(self) -> None:
         try:
             # Not blocking and not following: a job could have put a pipe or a link in its place.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "rb") as file:
                 size = file.seek(0, 2)
-                if size - self._offset > LOOK_BYTES:
-                    self._offset, self._rest = size - LOOK_BYTES, b""
+                if size - self._offset > READ_BYTES:
+                    self._offset, self._rest = size - READ_BYTES, b""
                 file.seek(self._offset)
-                data = file.read(LOOK_BYTES)
+                data = file.read(READ_BYTES)
         except OSError:
             return
         self._offset += len(data)
         *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[-LOOK_BYTES:]
+        self._rest = rest[-READ_BYTES:]
         for line in lines:
             self._take(line)
+
+    def checkpoint_age_s(self, now_s: float) -> float | None:
+        return None if self.checkpoint_s is None else max(0.0, now_s - self.checkpoint_s)
 
     def _take(self, line: bytes) -> None:
         try:

@@ -7,7 +7,7 @@ import secrets
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from agent.files import read_json, write_whole
+from agent.remember.files import read_json, write_whole
 
 
 class StateDirTakenError(Exception):

@@ -3,26 +3,27 @@
 import contextlib
 import json
 import resource
-import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent import procs
-from agent.files import read_json, write_whole
-from agent.procs import Process
-from agent.progress import Progress
-from agent.speed import Speedometer
-from agent.wire import DesiredAttempt, State
+from agent.measure.progress import Progress
+from agent.measure.sampler import LatestReading
+from agent.measure.speed import Speedometer
+from agent.remember.files import read_json, write_whole
+from agent.run import processes
+from agent.run.processes import Process
+from agent.wire import AttemptEnergy, DesiredAttempt, State
 
 # A shim that does not end this long after its processes should be dead is itself killed.
 OVERDUE_S = 10.0
 
 
 @dataclass(slots=True)
-class Run:
+class AttemptRun:
     attempt: DesiredAttempt
     directory: Path
     cpus: frozenset[int]
@@ -42,8 +43,8 @@ class Run:
             return State.STOPPING
         return State.STARTING if self.shim is None else State.RUNNING
 
-    def look(self) -> None:
-        """Learn who runs the attempt: the shim that took the claim, whichever agent started it."""
+    def find_shim(self) -> None:
+        """The shim that took the claim runs the attempt, whichever agent started it."""
         if self.child is not None:
             self.child.poll()
         if self.shim is None and (claim := read_json(self.directory / "claim")):
@@ -76,14 +77,14 @@ class Run:
     def enforce(self, now_s: float) -> None:
         """The last resort, for a shim that is stuck."""
         if self.kill_at_s is not None and now_s > self.kill_at_s + OVERDUE_S:
-            for pid in procs.tree(self.shim.pid) if self.shim and self.shim.alive else ():
-                if (ticks := procs.start_ticks(pid)) is not None:
+            for pid in processes.tree(self.shim.pid) if self.shim and self.shim.alive else ():
+                if (ticks := processes.start_ticks(pid)) is not None:
                     Process(pid, ticks).send(signal.SIGKILL)
 
     def sweep(self) -> None:
         """After a shim died without a word: nothing of the attempt may live on."""
-        for pid in procs.holding(f"FAIRWATT_PROGRESS={self.directory / 'progress.jsonl'}"):
-            if (ticks := procs.start_ticks(pid)) is not None:
+        for pid in processes.holding(f"FAIRWATT_PROGRESS={self.directory / 'progress.jsonl'}"):
+            if (ticks := processes.start_ticks(pid)) is not None:
                 Process(pid, ticks).send(signal.SIGKILL)
         spec = read_json(self.directory / "spec.json") or {}
         if spec.get("kill_argv"):
@@ -92,15 +93,25 @@ class Run:
                     spec["kill_argv"], capture_output=True, check=False, timeout=10
                 )
 
+    def energy(
+        self, now_mj: Mapping[str, int], latest: Mapping[str, LatestReading]
+    ) -> tuple[AttemptEnergy, ...]:
+        """Of every GPU whose counter is known now and was known at the start."""
+        return tuple(
+            AttemptEnergy(uuid, start_mj, max(start_mj, now_mj[uuid]), latest[uuid].method)
+            for uuid, start_mj in self.energy_start_mj.items()
+            if uuid in now_mj
+        )
+
     def pids(self) -> frozenset[int]:
-        return procs.tree(self.shim.pid) if self.shim and self.shim.alive else frozenset()
+        return processes.tree(self.shim.pid) if self.shim and self.shim.alive else frozenset()
 
     def pin(self, cpus: frozenset[int]) -> None:
         """Move what runs; the shim itself stays where it is. Asked again until all have begun."""
         if self.shim is None or cpus == self.pinned:
             return
         begun = self.pids() - {self.shim.pid}
-        procs.pin(begun, cpus)
+        processes.pin(begun, cpus)
         gang = self.attempt.gang
         if len(begun) >= (gang.local_world_size if gang else 1):
             self.pinned = cpus
@@ -112,13 +123,13 @@ class Run:
         """
         if self.shim is not None:
             limit = self.attempt.memory_mib << 20 or resource.RLIM_INFINITY
-            procs.allow_data(self.pids() - {self.shim.pid}, limit)
+            processes.allow_data(self.pids() - {self.shim.pid}, limit)
 
-    def tell_cpus(self) -> None:
+    def write_cpus(self) -> None:
         """Written over, not replaced: a sandbox shows this very file."""
         (self.directory / "cpus").write_text(f"{len(self.cpus)}\n")
 
-    def tell_clock(self, clock_mhz: int | None) -> None:
+    def write_clock(self, clock_mhz: int | None) -> None:
         """0: not locked. On an emulated GPU it is all that a program can go by."""
         (self.directory / "clock").write_text(f"{clock_mhz or 0}\n")
 
@@ -126,9 +137,6 @@ class Run:
         with contextlib.suppress(OSError):
             return (self.directory / "shim.log").read_text(errors="replace").strip()[-500:]
         return ""
-
-    def remove(self) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
 
     def _signal(self, number: signal.Signals) -> None:
         if self.shim is not None:

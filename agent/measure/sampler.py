@@ -9,16 +9,15 @@ from pathlib import Path
 import psutil
 
 from agent.clock import Clock
-from agent.devices.base import Device, DeviceLostError
-from agent.files import read_json, write_whole
-from agent.metering import Meter
+from agent.devices.base import Device, DeviceLostError, Reading
+from agent.remember.files import read_json, write_whole
 from agent.wire import MAX_SAMPLES, EnergyMethod, HostReading, Sample
 
 BUFFER_SAMPLES = 50_000  # an hour and a half of eight GPUs at one second
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class LatestReading:
     """The newest of one GPU; `fault` says why there is no newer one."""
 
     energy_mj: int | None = None
@@ -27,7 +26,34 @@ class Measured:
     read_s: float = 0.0
 
 
-class Sampler:
+@dataclass(slots=True)
+class GpuMeter:
+    """A counter that only rises: a driver's restart is bridged, a missing one integrated."""
+
+    base_mj: int = 0
+    counter_mj: int | None = None
+    integrated_uj: int = 0
+    power_mw: int = 0
+    boot_ms: int | None = None
+
+    def advance(self, reading: Reading, now_ms: int) -> tuple[int, EnergyMethod]:
+        if reading.energy_mj is None:
+            return self._integrate(reading.power_mw, now_ms), EnergyMethod.INTEGRATED
+        if self.counter_mj is not None and reading.energy_mj < self.counter_mj:
+            # The driver was reloaded and counts from zero again.
+            self.base_mj += self.counter_mj
+        self.counter_mj = reading.energy_mj
+        return self.base_mj + reading.energy_mj, EnergyMethod.COUNTER
+
+    def _integrate(self, power_mw: int, now_ms: int) -> int:
+        elapsed_ms = 0 if self.boot_ms is None else max(0, now_ms - self.boot_ms)
+        # Trapezoid: milliwatts times milliseconds are microjoules.
+        self.integrated_uj += (self.power_mw + power_mw) * elapsed_ms // 2
+        self.power_mw, self.boot_ms = power_mw, now_ms
+        return self.integrated_uj // 1000
+
+
+class GpuSampler:
     def __init__(
         self,
         devices: Mapping[str, Device],
@@ -42,11 +68,15 @@ class Sampler:
         ours = kept if kept is not None and kept["boot_id"] == boot_id else None
         self._sequence: int = ours["sequence"] if ours else 0
         self._meters = {
-            uuid: Meter(**ours["meters"][uuid]) if ours and uuid in ours["meters"] else Meter()
+            uuid: GpuMeter(**ours["meters"][uuid])
+            if ours and uuid in ours["meters"]
+            else GpuMeter()
             for uuid in devices
         }
         self.holders: dict[str, int | None] = dict.fromkeys(devices)
-        self.latest: dict[str, Measured] = dict.fromkeys(devices, Measured(fault="not yet read"))
+        self.latest: dict[str, LatestReading] = dict.fromkeys(
+            devices, LatestReading(fault="not yet read")
+        )
         self._room = room
         self._waiting: deque[Sample] = deque()
         self.shed = 0
@@ -94,7 +124,7 @@ class Sampler:
             return None
         now_ms = int(self._clock() * 1000)
         energy_mj, method = self._meters[uuid].advance(reading, now_ms)
-        self.latest[uuid] = Measured(energy_mj, method, read_s=now_ms / 1000)
+        self.latest[uuid] = LatestReading(energy_mj, method, read_s=now_ms / 1000)
         return Sample(
             uuid=uuid,
             sequence=self._sequence,

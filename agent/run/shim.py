@@ -57,7 +57,7 @@ def claim(run: Path) -> bool:
     return True
 
 
-class Log:
+class CappedLog:
     """A file with a cap: the head as it comes, and at the end the last bytes of what was cut."""
 
     def __init__(self, path: Path, cap: int) -> None:
@@ -87,7 +87,9 @@ class Log:
 class Shim:
     def __init__(self, run: Path, spec: dict[str, Any]) -> None:
         self.run, self.spec = run, spec
-        self.logs = {name: Log(run / f"{name}.log", spec["log_cap_bytes"]) for name in LOG_NAMES}
+        self.logs = {
+            name: CappedLog(run / f"{name}.log", spec["log_cap_bytes"]) for name in LOG_NAMES
+        }
         self.pipes = selectors.DefaultSelector()
         self.children: list[subprocess.Popen[bytes]] = []
         self.codes: dict[int, int] = {}
@@ -227,7 +229,7 @@ class Shim:
                 if key.data is not None:
                     self._pump(key.fileobj, key.data)
 
-    def _pump(self, pipe: Any, log: Log) -> None:
+    def _pump(self, pipe: Any, log: CappedLog) -> None:
         with contextlib.suppress(BlockingIOError):
             if data := os.read(pipe.fileno(), 65536):
                 log.write(data)

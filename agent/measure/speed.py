@@ -39,7 +39,7 @@ class Speedometer:
         self._settled_s = now_s + SETTLE_S
         self._start = self._middle = self._last = None
 
-    def look(
+    def advance(
         self, step: int | None, step_s: float, energy: Mapping[str, tuple[int, float]]
     ) -> None:
         """`energy` has each GPU's millijoules and when they were read."""

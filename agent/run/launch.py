@@ -8,13 +8,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from agent import sandbox, shim
-from agent.environment import job_environment, process_environments
-from agent.files import write_whole
-from agent.host import Host
-from agent.layout import Layout
-from agent.run import Run
-from agent.sandbox import Command, Places
+from agent.remember.files import write_whole
+from agent.remember.state_dir import StateDir
+from agent.run import sandbox, shim
+from agent.run.attempt_run import AttemptRun
+from agent.run.cpus import real
+from agent.run.environment import job_environment, process_environments
+from agent.run.host import HostTools
+from agent.run.sandbox import JobCommand, Places
 from agent.wire import DesiredAttempt
 
 log = logging.getLogger("fairwatt.agent")
@@ -46,8 +47,8 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    layout: Layout
-    host: Host
+    state_dir: StateDir
+    host: HostTools
     node: str
     install_id: str
     user: User | None = None
@@ -56,9 +57,9 @@ class Launcher:
         if attempt.image and self.host.features.containers is None:
             raise UnsupportedError(f"no container tool on this node for image {attempt.image}")
 
-    def launch(self, run: Run, real_cpus: frozenset[int]) -> None:
+    def launch(self, run: AttemptRun) -> None:
         """Start a shim; if one was started before a crash too, only one can take the claim."""
-        places = self._lay_out(run)
+        places, real_cpus = self._lay_out(run), self._real_cpus(run)
         spec = self._spec(run.attempt, places, real_cpus)
         write_whole(run.directory / "spec.json", json.dumps(spec).encode(), mode=0o600)
         with (run.directory / "shim.log").open("ab") as log:
@@ -72,12 +73,12 @@ class Launcher:
             )
         run.pinned = real_cpus
 
-    def _lay_out(self, run: Run) -> Places:
+    def _lay_out(self, run: AttemptRun) -> Places:
         places = Places(
-            state=self.layout.state,
+            state=self.state_dir.state,
             work=run.directory / "work",
             progress=run.directory / "progress.jsonl",
-            checkpoints=self.layout.checkpoint(run.attempt.checkpoint_key),
+            checkpoints=self.state_dir.checkpoint(run.attempt.checkpoint_key),
             cpus=run.directory / "cpus",
             clock=run.directory / "clock",
         )
@@ -85,8 +86,8 @@ class Launcher:
         places.work.mkdir(exist_ok=True)
         places.checkpoints.mkdir(exist_ok=True)
         places.progress.touch()
-        run.tell_cpus()
-        run.tell_clock(run.attempt.clock_mhz)
+        run.write_cpus()
+        run.write_clock(run.attempt.clock_mhz)
         for path in (places.cpus, places.clock):
             path.chmod(0o644)
         if self.user is not None:
@@ -133,7 +134,7 @@ class Launcher:
             "data_limit_bytes": attempt.memory_mib << 20 if limited else 0,
             "grace_s": attempt.grace_s,
             "log_cap_bytes": attempt.log_cap_bytes,
-            "lease_file": str(self.layout.lease),
+            "lease_file": str(self.state_dir.lease),
         }
 
     def _command(
@@ -143,7 +144,7 @@ class Launcher:
         real_cpus: frozenset[int],
         env_names: frozenset[str],
         local: int,
-    ) -> Command:
+    ) -> JobCommand:
         features = self.host.features
         if attempt.image and features.containers:
             return sandbox.contained(
@@ -159,9 +160,9 @@ class Launcher:
             )
         if features.bubblewrap:
             return sandbox.bubblewrapped(attempt.argv, places)
-        return Command(attempt.argv)
+        return JobCommand(attempt.argv)
 
-    def _kill_argv(self, commands: list[Command]) -> list[str]:
+    def _kill_argv(self, commands: list[JobCommand]) -> list[str]:
         names = [command.container for command in commands if command.container]
         tool = self.host.features.containers
         return [tool, "kill", *names] if tool and names else []
@@ -173,10 +174,11 @@ class Launcher:
         group.limit(real_cpus, attempt.memory_mib)
         return str(group.procs)
 
-    def retune(self, run: Run, real_cpus: frozenset[int]) -> None:
+    def retune(self, run: AttemptRun) -> None:
         """Bring a running attempt to its CPUs and memory; it is not stopped for it."""
         attempt, tool = run.attempt, self.host.features.containers
-        run.tell_cpus()
+        real_cpus = self._real_cpus(run)
+        run.write_cpus()
         if attempt.image and tool:
             processes = attempt.gang.local_world_size if attempt.gang else 1
             names = [self._container(attempt, local) for local in range(processes)]
@@ -189,12 +191,15 @@ class Launcher:
                 group.limit(real_cpus, attempt.memory_mib)
             except OSError as error:
                 log.warning("attempt %s keeps its share: %s", attempt.attempt_id, error)
-        self.pin(run, real_cpus)
+        self.pin(run)
 
-    def pin(self, run: Run, real_cpus: frozenset[int]) -> None:
+    def pin(self, run: AttemptRun) -> None:
         """In a group too: a thread keeps to its own affinity however far the group's CPUs grow."""
         if self.host.features.affinity:
-            run.pin(real_cpus)
+            run.pin(self._real_cpus(run))
+
+    def _real_cpus(self, run: AttemptRun) -> frozenset[int]:
+        return real(run.cpus, self.host.cpus)
 
     def _run_tool(self, argv: tuple[str, ...]) -> None:
         try:
@@ -210,7 +215,7 @@ class Launcher:
     def _container(self, attempt: DesiredAttempt, local: int) -> str:
         return f"{self.unique_name(attempt)}-{local}"
 
-    def clean_up(self, run: Run) -> None:
+    def clean_up(self, run: AttemptRun) -> None:
         if self.host.cgroups is not None:
             self.host.cgroups.existing(self.unique_name(run.attempt)).remove()
 

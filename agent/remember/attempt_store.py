@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from agent.journal import Entry, Journal
+from agent.remember.journal import Entry, Journal
 from agent.wire import AttemptRef, AttemptReport, DesiredAttempt, decode, encode
 
 TOMBSTONES = 2_000  # attempts remembered so that a late answer cannot start them again
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldAttempt:
     """A promise made before anything was started."""
 
     attempt: DesiredAttempt
@@ -25,7 +25,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedAttempt:
     report: AttemptReport
     boot_id: str
     ended_s: float
@@ -36,13 +36,13 @@ class Ended:
         return msgspec.structs.replace(self.report, ended_age_s=age_s)
 
 
-class Book:
-    """Every change is a journal line first, so that book and journal cannot disagree."""
+class AttemptStore:
+    """Every change is a journal line first, so that store and journal cannot disagree."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.held: dict[AttemptRef, Held] = {}
-        self.ended: dict[AttemptRef, Ended] = {}
+        self.held: dict[AttemptRef, HeldAttempt] = {}
+        self.ended: dict[AttemptRef, EndedAttempt] = {}
         self._gone: OrderedDict[AttemptRef, None] = OrderedDict()
         for entry in journal.entries:
             self._replay(entry)
@@ -50,11 +50,11 @@ class Book:
     def known(self, ref: AttemptRef) -> bool:
         return ref in self.held or ref in self.ended or ref in self._gone
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: HeldAttempt) -> None:
         self._journal.append(**_hold_entry(held))
         self.held[held.attempt.ref] = held
 
-    def release(self, ended: Ended) -> None:
+    def release(self, ended: EndedAttempt) -> None:
         """The attempt is over and its GPUs are free."""
         self._journal.append(**_release_entry(ended))
         self.held.pop(ended.report.ref, None)
@@ -127,7 +127,7 @@ def _ref(ref: AttemptRef) -> Entry:
     return {"attempt_id": ref.attempt_id, "fence": ref.fence}
 
 
-def _hold_entry(held: Held) -> Entry:
+def _hold_entry(held: HeldAttempt) -> Entry:
     return {
         "event": "hold",
         "attempt": encode(held.attempt).decode(),
@@ -138,8 +138,8 @@ def _hold_entry(held: Held) -> Entry:
     }
 
 
-def _held(entry: Entry) -> Held:
-    return Held(
+def _held(entry: Entry) -> HeldAttempt:
+    return HeldAttempt(
         attempt=decode(DesiredAttempt, entry["attempt"].encode()),
         boot_id=entry["boot_id"],
         held_s=entry["held_s"],
@@ -148,7 +148,7 @@ def _held(entry: Entry) -> Held:
     )
 
 
-def _release_entry(ended: Ended) -> Entry:
+def _release_entry(ended: EndedAttempt) -> Entry:
     return {
         "event": "release",
         "report": encode(ended.report).decode(),
@@ -157,6 +157,6 @@ def _release_entry(ended: Ended) -> Entry:
     }
 
 
-def _ended(entry: Entry) -> Ended:
+def _ended(entry: Entry) -> EndedAttempt:
     report = decode(AttemptReport, entry["report"].encode())
-    return Ended(report, entry["boot_id"], entry["ended_s"])
+    return EndedAttempt(report, entry["boot_id"], entry["ended_s"])

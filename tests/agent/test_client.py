@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from agent.link import (
+from agent.talk.client import (
     FencedError,
-    Link,
     NotAdmittedError,
     RefusedError,
+    ServiceClient,
     StaleAttemptsError,
     UnavailableError,
     trouble,
@@ -65,11 +65,11 @@ def test_a_time_the_service_names_is_kept_within_reason(value: str, retry_s: flo
 
 def test_nobody_there_is_unavailable() -> None:
     async def sync() -> None:
-        link = Link("http://127.0.0.1:1", "fw_n_0123456789")
+        client = ServiceClient("http://127.0.0.1:1", "fw_n_0123456789")
         try:
-            await link.sync(messages.SYNC)
+            await client.sync(messages.SYNC)
         finally:
-            await link.close()
+            await client.close()
 
     with pytest.raises(UnavailableError, match="ConnectError"):
         asyncio.run(sync())

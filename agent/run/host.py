@@ -11,16 +11,16 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from agent import cgroup
-from agent.cgroup import Cgroups, CgroupsError
 from agent.devices.base import DeviceSet
+from agent.run import cgroup
+from agent.run.cgroup import Cgroups, CgroupsError
 from agent.wire import ContainerTool, Features, MemoryLimit, NumaNode
 
 PROBE_TIMEOUT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostTools:
     """The tools attempts are run with; None where the host cannot."""
 
     features: Features
@@ -29,7 +29,7 @@ class Host:
     cpus: tuple[int, ...]
 
 
-def look(devices: DeviceSet, *, want_containers: bool) -> Host:
+def probe(devices: DeviceSet, *, want_containers: bool) -> HostTools:
     notes: list[str] = []
     cgroups = _cgroups(notes)
     features = Features(
@@ -43,7 +43,7 @@ def look(devices: DeviceSet, *, want_containers: bool) -> Host:
         memory_in_place=cgroups is not None or _raises_limits(notes),
         notes=tuple(note[:200] for note in notes),
     )
-    return Host(features, cgroups, numa_nodes(), tuple(sorted(os.sched_getaffinity(0))))
+    return HostTools(features, cgroups, numa_nodes(), tuple(sorted(os.sched_getaffinity(0))))
 
 
 def memory_mib() -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from agent.files import sync_directory, write_whole
+from agent.remember.files import sync_directory, write_whole
 
 Entry = dict[str, Any]
 COMPACT_AFTER = 5_000  # lines

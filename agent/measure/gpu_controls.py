@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent.devices.base import ControlRefusedError, Device
-from agent.journal import Entry, Journal
+from agent.remember.journal import Entry, Journal
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GpuSetting:
     clock_mhz: int | None = None
     power_cap_w: int | None = None
 
 
-FREE = Setting()
+FREE = GpuSetting()
 
 
-class Controls:
+class GpuControls:
     """A refusal is kept and reported; it never stops an attempt."""
 
     def __init__(self, devices: Mapping[str, Device], journal: Journal) -> None:
@@ -26,10 +26,10 @@ class Controls:
         self._asked = dict.fromkeys(devices, FREE)
         for entry in journal.entries:
             if entry["event"] == "control" and entry["uuid"] in devices:
-                setting = Setting(entry["clock_mhz"], entry["power_cap_w"])
+                setting = GpuSetting(entry["clock_mhz"], entry["power_cap_w"])
                 self.settings[entry["uuid"]] = self._asked[entry["uuid"]] = setting
 
-    def apply(self, uuid: str, wanted: Setting) -> None:
+    def apply(self, uuid: str, wanted: GpuSetting) -> None:
         """Bring a GPU to the setting; what it already has is left, what it refused not repeated."""
         if self._asked[uuid] == wanted:
             return
@@ -45,7 +45,7 @@ class Controls:
         cap_w = _change(
             before.power_cap_w, wanted.power_cap_w, device.cap_power, device.uncap_power, refusals
         )
-        self.settings[uuid] = Setting(clock_mhz, cap_w)
+        self.settings[uuid] = GpuSetting(clock_mhz, cap_w)
         self.refusals[uuid] = "; ".join(refusals)[:200]
         if refusals:
             self._note(uuid, self.settings[uuid])
@@ -54,11 +54,11 @@ class Controls:
         """What a compacted journal must still say."""
         return (_entry(uuid, setting) for uuid, setting in self.settings.items() if setting != FREE)
 
-    def _note(self, uuid: str, setting: Setting) -> None:
+    def _note(self, uuid: str, setting: GpuSetting) -> None:
         self._journal.append(**_entry(uuid, setting))
 
 
-def _entry(uuid: str, setting: Setting) -> Entry:
+def _entry(uuid: str, setting: GpuSetting) -> Entry:
     return {
         "event": "control",
         "uuid": uuid,
