@@ -21,7 +21,7 @@ BUSY_MEMORY_SHARE = 0.8
 
 
 @dataclass(slots=True)
-class GpuState:
+class EmulatedGpuState:
     boot_id: str
     boot_ms: int
     energy_uj: int = 0
@@ -107,21 +107,25 @@ class EmulatedGpu:
             return Power.BOOTING if state.boot_ms < state.booted_ms else Power.ON
 
     @contextmanager
-    def state(self) -> Iterator[GpuState]:
+    def state(self) -> Iterator[EmulatedGpuState]:
         """The state, brought up to now before anything changes it, and kept afterwards."""
         with self._path.open("a+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             kept = self._path.with_suffix(".json")
             document = read_json(kept)
             now_ms = int(self._clock() * 1000)
-            state = GpuState(**document) if document else GpuState(self._boot_id, now_ms)
+            state = (
+                EmulatedGpuState(**document)
+                if document
+                else EmulatedGpuState(self._boot_id, now_ms)
+            )
             self._advance(state, now_ms)
             try:
                 yield state
             finally:
                 write_whole(kept, json.dumps(asdict(state)).encode(), durable=False)
 
-    def _advance(self, state: GpuState, now_ms: int) -> None:
+    def _advance(self, state: EmulatedGpuState, now_ms: int) -> None:
         same_boot = state.boot_id == self._boot_id
         elapsed_ms = max(0, now_ms - state.boot_ms) if same_boot else 0
         if not same_boot:
@@ -132,14 +136,14 @@ class EmulatedGpu:
         state.temperature_c = model.temperature_c(state.temperature_c, power_mw, elapsed_ms / 1000)
         state.boot_id, state.boot_ms = self._boot_id, now_ms
 
-    def _power_mw(self, state: GpuState) -> int:
+    def _power_mw(self, state: EmulatedGpuState) -> int:
         if state.off:
             return 0
         load, model = self._load(state), self.kind.model
         clock_mhz = model.clock_mhz(state.lock_mhz, state.cap_w, load)
         return model.power_mw(clock_mhz, load, state.busy_share)
 
-    def _load(self, state: GpuState) -> float:
+    def _load(self, state: EmulatedGpuState) -> float:
         return self.kind.load if state.busy else 0.0
 
 
