@@ -11,7 +11,7 @@ from agent.run import processes
 from agent.talk.identity import Identity
 from agent.talk.log_upload import LogUpload
 from agent.talk.messages import NodeMessages
-from agent.wire import Desired, LogOffset, LogsTaken, Power, Registered, Stream
+from agent.wire import Desired, End, LogOffset, LogsTaken, Power, Registered, Stream
 from tests.agent import messages as examples
 from tests.agent.fakes import ONE, RUN_LEASE_S, SupervisedNode, attempt
 
@@ -105,12 +105,13 @@ def test_every_change_of_an_attempt_is_news_until_it_is_said(
         assert not messages.has_news()
 
 
-def test_a_late_answer_does_not_renew_the_lease(
+def test_a_late_answer_neither_renews_the_lease_nor_ends_it(
     node: SupervisedNode, messages: NodeMessages
 ) -> None:
     messages.accept(desired(), node.clock() - RUN_LEASE_S)
     assert node.lease.lapsed
     messages.accept(desired(), node.clock())
+    messages.accept(desired(), node.clock() - RUN_LEASE_S)
     assert not node.lease.lapsed
 
 
@@ -159,15 +160,13 @@ def test_an_attempt_is_forgotten_once_it_is_acknowledged_and_its_logs_are_taken(
 ) -> None:
     node.accept(ONE)
     node.exits(ONE)
-    housekeeping.tidy()
-    assert messages.has_news()
-    node.accept(acks=(ONE.ref,))
-    housekeeping.tidy()
-    assert node.state_dir.run(ONE.ref).exists()
     chunks = messages.log_chunks()
     assert [(chunk.stream, chunk.final) for chunk in chunks] == [(each, True) for each in Stream]
     taken = LogsTaken(tuple(LogOffset(7, each, 0) for each in Stream))
     messages.log_upload.taken(chunks, taken)
+    housekeeping.tidy()
+    assert [report.end for report in node.reports()] == [End.EXITED]
+    node.accept(acks=(ONE.ref,))
     housekeeping.tidy()
     assert not node.state_dir.run(ONE.ref).exists()
     assert node.supervisor.attempts.store.known(ONE.ref)

@@ -195,8 +195,9 @@ def test_a_shim_that_wrote_its_record_and_died_is_not_lost(node: SupervisedNode)
 def test_all_are_stopped_and_nothing_is_started_in_their_place(node: SupervisedNode) -> None:
     node.accept(ONE, OTHER)
     shims = [node.claim(ONE, 11), node.claim(OTHER, 12)]
+    node.accept(attempt(fence=71), OTHER)
     node.supervisor.stopper.stop_all("fenced", 0.0)
-    assert [shim.signals for shim in shims] == [[signal.SIGTERM]] * 2
+    assert [shim.signals[-1] for shim in shims] == [signal.SIGTERM] * 2
     for each in (ONE, OTHER):
         node.exits(each, "stopped")
     assert node.supervisor.attempts.runs == {}
@@ -253,7 +254,7 @@ def test_a_living_shim_goes_on_with_its_cpus_and_gpu(node: SupervisedNode) -> No
     wanted = attempt(cpus=2, clock_mhz=1200)
     node.accept(wanted)
     shim = node.claim(wanted)
-    cpus = node.run(wanted).cpus
+    cpus, node.gpus["GPU-a"].occupant = node.run(wanted).cpus, None
     node.crash()
     node.supervisor.adopt()
     assert node.launcher.launched == []
@@ -261,7 +262,7 @@ def test_a_living_shim_goes_on_with_its_cpus_and_gpu(node: SupervisedNode) -> No
     assert (node.run(wanted).cpus, node.gpus["GPU-a"].clock_mhz) == (cpus, 1200)
     assert node.gpus["GPU-a"].occupant is shim  # type: ignore[comparison-overlap]
     assert node.supervisor.gpus.sampler.holders == {"GPU-a": 7, "GPU-b": None}
-    node.accept(wanted, attempt(8, 80, gpu_uuids=("GPU-b",), cpus=2))
+    node.accept(wanted, attempt(8, 80, gpu_uuids=("GPU-b",), cpus=3))
     assert node.supervisor.attempts.runs[AttemptRef(8, 80)].cpus.isdisjoint(cpus)
 
 
