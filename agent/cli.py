@@ -9,14 +9,15 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from agent import __version__, identity
-from agent.agency import Agency, EndRequestedError
-from agent.assemble import Options, assemble, load_identity, look_around, open_device_set
+from agent import __version__
+from agent.assemble import AgentOptions, assemble, load_identity, open_device_set, probe_node
 from agent.devices.base import DevicesError
-from agent.identity import StateDirTakenError
-from agent.journal import JournalBrokenError
-from agent.launch import NoSuchUserError
-from agent.link import FencedError, Link, RefusedError
+from agent.loop import AgentLoop, EndRequestedError
+from agent.remember.journal import JournalBrokenError
+from agent.run.launch import NoSuchUserError
+from agent.talk import identity
+from agent.talk.client import FencedError, RefusedError, ServiceClient
+from agent.talk.identity import StateDirTakenError
 from agent.wire import Inventory
 
 log = logging.getLogger("fairwatt.agent")
@@ -46,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(f"the service turned this node away: {error}")
 
 
-def _parse(argv: list[str]) -> tuple[Options, bool]:
+def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
     parser = argparse.ArgumentParser(
         prog="fairwatt-agent", description="Runs a node's attempts and reports its GPUs."
     )
@@ -78,13 +79,13 @@ def _parse(argv: list[str]) -> tuple[Options, bool]:
         parser.error(f"--name {given.name!r}: small letters, digits and hyphens, at most 64")
     if urlsplit(given.server).scheme not in ("http", "https"):
         parser.error(f"--server {given.server!r}: expected http://… or https://…")
-    state_dir = given.state_dir.resolve()
-    checkpoints = given.checkpoint_dir.resolve() if given.checkpoint_dir else None
-    options = Options(
+    state_path = given.state_dir.resolve()
+    checkpoint_path = given.checkpoint_dir.resolve() if given.checkpoint_dir else None
+    options = AgentOptions(
         server=given.server,
         name=given.name,
-        state_dir=state_dir,
-        checkpoint_dir=checkpoints or state_dir / "checkpoints",
+        state_path=state_path,
+        checkpoint_path=checkpoint_path or state_path / "checkpoints",
         devices=given.devices,
         join_token=given.join_token or None,
         address=given.address,
@@ -94,9 +95,9 @@ def _parse(argv: list[str]) -> tuple[Options, bool]:
     return options, given.check
 
 
-def _check(options: Options) -> int:
+def _check(options: AgentOptions) -> int:
     devices = open_device_set(options)
-    sys.stdout.write(describe(look_around(options, devices)[1]))
+    sys.stdout.write(describe(probe_node(options, devices)[1]))
     devices.close()
     return 0
 
@@ -123,39 +124,39 @@ def describe(inventory: Inventory) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _serve(options: Options) -> int:
-    options.layout.make()
-    held = identity.lock(options.layout.lock)
+def _serve(options: AgentOptions) -> int:
+    options.state_dir.make()
+    held = identity.lock(options.state_dir.lock)
     try:
         who = load_identity(options)
         if who.node_token is None and options.join_token is None:
             return _fail("this node has not joined yet: give --join-token")
         if os.geteuid() == 0 and options.run_as is None:
             log.warning("attempts will run as root: give --run-as to run them as somebody else")
-        return asyncio.run(_work(options))
+        return asyncio.run(_run(options))
     finally:
         os.close(held)
 
 
-async def _work(options: Options) -> int:
+async def _run(options: AgentOptions) -> int:
     devices = open_device_set(options)
     who = load_identity(options)
-    node = assemble(options, devices, who)
-    agency = Agency(node, Link(options.server, who.node_token))
+    parts = assemble(options, devices, who)
+    loop = AgentLoop(parts, ServiceClient(options.server, who.node_token))
     try:
-        await agency.work()
-    except EndRequestedError as told:
-        if told.stop_attempts:
-            await agency.stop_attempts("the agent was told to end", None)
-            await agency.last_sync()
-        log.info("ended; %s attempts go on without this agent", len(node.supervisor.runs))
+        await loop.run()
+    except EndRequestedError as request:
+        if request.stop_attempts:
+            await loop.stop_attempts("the agent was told to end", None)
+            await loop.last_sync()
+        log.info("ended; %s attempts go on without this agent", len(parts.supervisor.attempts.runs))
     except FencedError:
         log.error("another agent has registered as node %s: stopping all here", options.name)
-        await agency.stop_attempts("fenced", 0.0)
+        await loop.stop_attempts("fenced", 0.0)
         return EXIT_FENCED
     finally:
-        await agency.close()
-        node.journal.close()
+        await loop.close()
+        parts.journal.close()
         devices.close()
     return 0
 

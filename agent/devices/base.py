@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.procs import Process
+from agent.run.processes import Process
 from agent.wire import GpuInventory, Power
 
 

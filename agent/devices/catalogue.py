@@ -10,7 +10,7 @@ from agent.devices.model import LINEAR_SHARE, WAITING_SHARE, GpuModel
 
 
 @dataclass(frozen=True, slots=True)
-class GpuKind:
+class EmulatedGpuKind:
     type_name: str
     count: int
     memory_mib: int
@@ -20,7 +20,7 @@ class GpuKind:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    kinds: tuple[GpuKind, ...]
+    kinds: tuple[EmulatedGpuKind, ...]
     host: HostFacts | None
 
 
@@ -38,11 +38,11 @@ def load(path: Path) -> Catalogue:
         raise DevicesError(f"{path}: {error}") from None
 
 
-def _kind(entry: dict[str, Any]) -> GpuKind:
+def _kind(entry: dict[str, Any]) -> EmulatedGpuKind:
     clocks_mhz = tuple(sorted(entry["clocks_mhz"]))
     waiting = entry.get("waiting", WAITING_SHARE)
     model = GpuModel(entry["idle_w"], entry["max_w"], clocks_mhz, waiting)
-    kind = GpuKind(
+    kind = EmulatedGpuKind(
         entry["type"], entry["count"], entry["memory_mib"], entry.get("load", 1.0), model
     )
     if not clocks_mhz or kind.count < 1 or not 0 <= kind.load <= 1:

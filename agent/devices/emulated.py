@@ -10,10 +10,10 @@ from pathlib import Path
 
 from agent.clock import Clock
 from agent.devices.base import ControlRefusedError, DeviceLostError, HostFacts, Reading
-from agent.devices.catalogue import Catalogue, GpuKind
+from agent.devices.catalogue import Catalogue, EmulatedGpuKind
 from agent.devices.model import AMBIENT_C, energy_uj
-from agent.files import read_json, write_whole
-from agent.procs import Process
+from agent.remember.files import read_json, write_whole
+from agent.run.processes import Process
 from agent.wire import GpuInventory, Power
 
 NAMESPACE = uuid.UUID("6b1e4a52-5f0e-4c67-9f0b-5a3d2f8f6a10")  # ours, drawn once
@@ -21,7 +21,7 @@ BUSY_MEMORY_SHARE = 0.8
 
 
 @dataclass(slots=True)
-class GpuState:
+class EmulatedGpuState:
     boot_id: str
     boot_ms: int
     energy_uj: int = 0
@@ -42,7 +42,7 @@ class GpuState:
 
 class EmulatedGpu:
     def __init__(
-        self, kind: GpuKind, inventory: GpuInventory, path: Path, boot_id: str, clock: Clock
+        self, kind: EmulatedGpuKind, inventory: GpuInventory, path: Path, boot_id: str, clock: Clock
     ) -> None:
         self.kind, self.inventory = kind, inventory
         self._path, self._boot_id, self._clock = path, boot_id, clock
@@ -107,21 +107,25 @@ class EmulatedGpu:
             return Power.BOOTING if state.boot_ms < state.booted_ms else Power.ON
 
     @contextmanager
-    def state(self) -> Iterator[GpuState]:
+    def state(self) -> Iterator[EmulatedGpuState]:
         """The state, brought up to now before anything changes it, and kept afterwards."""
         with self._path.open("a+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             kept = self._path.with_suffix(".json")
             document = read_json(kept)
             now_ms = int(self._clock() * 1000)
-            state = GpuState(**document) if document else GpuState(self._boot_id, now_ms)
+            state = (
+                EmulatedGpuState(**document)
+                if document
+                else EmulatedGpuState(self._boot_id, now_ms)
+            )
             self._advance(state, now_ms)
             try:
                 yield state
             finally:
                 write_whole(kept, json.dumps(asdict(state)).encode(), durable=False)
 
-    def _advance(self, state: GpuState, now_ms: int) -> None:
+    def _advance(self, state: EmulatedGpuState, now_ms: int) -> None:
         same_boot = state.boot_id == self._boot_id
         elapsed_ms = max(0, now_ms - state.boot_ms) if same_boot else 0
         if not same_boot:
@@ -132,14 +136,14 @@ class EmulatedGpu:
         state.temperature_c = model.temperature_c(state.temperature_c, power_mw, elapsed_ms / 1000)
         state.boot_id, state.boot_ms = self._boot_id, now_ms
 
-    def _power_mw(self, state: GpuState) -> int:
+    def _power_mw(self, state: EmulatedGpuState) -> int:
         if state.off:
             return 0
         load, model = self._load(state), self.kind.model
         clock_mhz = model.clock_mhz(state.lock_mhz, state.cap_w, load)
         return model.power_mw(clock_mhz, load, state.busy_share)
 
-    def _load(self, state: GpuState) -> float:
+    def _load(self, state: EmulatedGpuState) -> float:
         return self.kind.load if state.busy else 0.0
 
 
@@ -174,7 +178,7 @@ class EmulatedSet:
         """Nothing is held open."""
 
 
-def _inventory(kind: GpuKind, node: str, index: int) -> GpuInventory:
+def _inventory(kind: EmulatedGpuKind, node: str, index: int) -> GpuInventory:
     return GpuInventory(
         uuid=f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}",
         index=index,

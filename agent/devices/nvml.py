@@ -11,7 +11,7 @@ from typing import Any
 import pynvml
 
 from agent.devices.base import ControlRefusedError, DeviceLostError, DevicesError, Reading
-from agent.procs import Process
+from agent.run.processes import Process
 from agent.wire import EnergyMethod, GpuInventory, Power
 
 log = logging.getLogger("fairwatt.agent")

@@ -1,7 +1,7 @@
 """The messages between agent and service: the one thing of the agent that the service imports."""
 
 from agent.wire.bounds import MAX_ATTEMPTS, MAX_GPUS
-from agent.wire.codec import WireError, decode, decode_answer, encode
+from agent.wire.encoding import decode, decode_answer, encode
 from agent.wire.logs import (
     MAX_CHUNK_BYTES,
     MAX_CHUNKS,
@@ -11,7 +11,7 @@ from agent.wire.logs import (
     LogsTaken,
     Stream,
 )
-from agent.wire.problem import Code, Problem
+from agent.wire.message import AgentMessage, ServiceMessage, WireError
 from agent.wire.register import (
     NODE_TOKEN_PREFIX,
     ContainerTool,
@@ -29,12 +29,14 @@ from agent.wire.sync import (
     AttemptRef,
     AttemptReport,
     Cancel,
+    Code,
     Desired,
     DesiredAttempt,
     End,
     Gang,
     GpuStatus,
     Power,
+    Problem,
     Speed,
     State,
     Sync,
@@ -61,6 +63,7 @@ __all__ = [
     "REGISTER_PATH",
     "SYNC_PATH",
     "TELEMETRY_PATH",
+    "AgentMessage",
     "AttemptEnergy",
     "AttemptRef",
     "AttemptReport",
@@ -88,6 +91,7 @@ __all__ = [
     "Register",
     "Registered",
     "Sample",
+    "ServiceMessage",
     "Speed",
     "State",
     "Stream",

@@ -1,11 +1,12 @@
 """What attempts print, in chunks; the offset the service acknowledges rules."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from msgspec import Meta
+
 from agent.wire.bounds import Count, Fence, Id
-from agent.wire.codec import Bytes, Items
+from agent.wire.message import AgentMessage, ServiceMessage
 
 MAX_CHUNK_BYTES = 64 * 1024
 MAX_CHUNKS = 16
@@ -16,24 +17,21 @@ class Stream(StrEnum):
     STDERR = "stderr"
 
 
-@dataclass(frozen=True, slots=True)
-class LogChunk:
+class LogChunk(AgentMessage, frozen=True):
     attempt_id: Id
     fence: Fence
     stream: Stream
     offset: Count
-    data: Annotated[bytes, Bytes(MAX_CHUNK_BYTES)]
+    data: Annotated[bytes, Meta(max_length=MAX_CHUNK_BYTES)]
     final: bool = False  # nothing follows after this chunk
 
 
-@dataclass(frozen=True, slots=True)
-class Logs:
+class Logs(AgentMessage, frozen=True):
     epoch: Id
-    chunks: Annotated[tuple[LogChunk, ...], Items(MAX_CHUNKS)]
+    chunks: Annotated[tuple[LogChunk, ...], Meta(max_length=MAX_CHUNKS)]
 
 
-@dataclass(frozen=True, slots=True)
-class LogOffset:
+class LogOffset(ServiceMessage, frozen=True):
     """The next byte the service wants of a stream; `closed`: it wants no more of it."""
 
     attempt_id: Id
@@ -42,6 +40,5 @@ class LogOffset:
     closed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LogsTaken:
-    offsets: Annotated[tuple[LogOffset, ...], Items(MAX_CHUNKS)]
+class LogsTaken(ServiceMessage, frozen=True):
+    offsets: Annotated[tuple[LogOffset, ...], Meta(max_length=MAX_CHUNKS)]

@@ -1,8 +1,9 @@
 """Joining: what a node is, and what the service gives it in return."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
+
+from msgspec import Meta
 
 from agent.wire.bounds import (
     MAX_GPUS,
@@ -20,7 +21,7 @@ from agent.wire.bounds import (
     Uuid,
     Watts,
 )
-from agent.wire.codec import Items, Range, WireError
+from agent.wire.message import AgentMessage, ServiceMessage, WireError
 
 NODE_TOKEN_PREFIX = "fw_n_"  # noqa: S105 - a prefix, not a secret
 
@@ -40,8 +41,7 @@ class ContainerTool(StrEnum):
     DOCKER = "docker"
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(AgentMessage, frozen=True):
     """What was tried on this host and works; `notes` say why something does not."""
 
     cgroup: bool
@@ -52,22 +52,21 @@ class Features:
     clocks: bool = False
     power_caps: bool = False
     memory_in_place: bool = False  # whether a running attempt can be given more memory
-    notes: Annotated[tuple[Short, ...], Items(32)] = ()
+    notes: Annotated[tuple[Short, ...], Meta(max_length=32)] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GpuInventory:
+class GpuInventory(AgentMessage, frozen=True):
     uuid: Uuid
-    index: Annotated[int, Range(0, MAX_GPUS - 1)]
+    index: Annotated[int, Meta(ge=0, le=MAX_GPUS - 1)]
     type_name: TypeName
-    memory_mib: Annotated[int, Range(1, 2**24)]
-    max_w: Annotated[int, Range(1, 10_000)]
+    memory_mib: Annotated[int, Meta(ge=1, le=2**24)]
+    max_w: Annotated[int, Meta(ge=1, le=10_000)]
     # Read while nothing ran; 0 where a process was on the GPU when the agent started.
     idle_w: Watts = 0
     min_cap_w: Watts = 0
-    clocks_mhz: Annotated[tuple[Megahertz, ...], Items(1024)] = ()
+    clocks_mhz: Annotated[tuple[Megahertz, ...], Meta(max_length=1024)] = ()
     energy_method: EnergyMethod = EnergyMethod.COUNTER
-    numa_node: Annotated[int, Range(0, 1023)] | None = None
+    numa_node: Annotated[int, Meta(ge=0, le=1023)] | None = None
     pci_bus_id: Short = ""
 
     def __post_init__(self) -> None:
@@ -77,25 +76,23 @@ class GpuInventory:
             raise WireError("/clocks_mhz", "not ascending")
 
 
-@dataclass(frozen=True, slots=True)
-class NumaNode:
-    node: Annotated[int, Range(0, 1023)]
-    cpus: Annotated[tuple[Cpus, ...], Items(4096)]
+class NumaNode(AgentMessage, frozen=True):
+    node: Annotated[int, Meta(ge=0, le=1023)]
+    cpus: Annotated[tuple[Cpus, ...], Meta(max_length=4096)]
     memory_mib: Mebibytes
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(AgentMessage, frozen=True):
     name: Slug
     address: Short  # where other nodes of a gang reach this one
     agent_version: Short
     driver: Short
     boot_id: BootId
-    cpus: Annotated[int, Range(1, 4096)]
-    memory_mib: Annotated[int, Range(1, 2**26)]
-    gpus: Annotated[tuple[GpuInventory, ...], Items(MAX_GPUS)]
+    cpus: Annotated[int, Meta(ge=1, le=4096)]
+    memory_mib: Annotated[int, Meta(ge=1, le=2**26)]
+    gpus: Annotated[tuple[GpuInventory, ...], Meta(max_length=MAX_GPUS)]
     features: Features
-    numa: Annotated[tuple[NumaNode, ...], Items(1024)] = ()
+    numa: Annotated[tuple[NumaNode, ...], Meta(max_length=1024)] = ()
     host_idle_w: Watts | None = None
     host_peak_w: Watts | None = None
 
@@ -109,8 +106,7 @@ class Inventory:
             raise WireError("/host_idle_w", "above host_peak_w")
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(AgentMessage, frozen=True):
     """Sent at every start of an agent: with a join token once, then under its node token.
 
     `install_id` is made before the first try: the same join token with the same install id is
@@ -122,14 +118,13 @@ class Register:
     join_token: Token | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(ServiceMessage, frozen=True):
     """Every registration raises the epoch; whoever still speaks under an older one is fenced."""
 
     node_id: Id
     epoch: Id
     next_sync_s: Interval
-    sample_interval_s: Annotated[float, Range(0.05, 3600)]
+    sample_interval_s: Annotated[float, Meta(ge=0.05, le=3600)]
     upload_interval_s: Interval
     node_lease_s: Lease
     run_lease_s: Lease

@@ -1,8 +1,9 @@
 """The heartbeat: what runs and how the GPUs are, against what should run."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
+
+from msgspec import Meta, field
 
 from agent.wire.bounds import (
     MAX_ATTEMPTS,
@@ -25,9 +26,13 @@ from agent.wire.bounds import (
     Signal,
     Uuid,
     Watts,
+    text,
 )
-from agent.wire.codec import Items, Pairs, Range, Text, WireError
+from agent.wire.message import AgentMessage, ServiceMessage, WireError
 from agent.wire.register import EnergyMethod
+
+EnvName = Annotated[str, text(256, r"[A-Za-z_][A-Za-z0-9_]*")]
+Argument = Annotated[str, text(32_768)]
 
 
 class State(StrEnum):
@@ -56,14 +61,12 @@ class Power(StrEnum):
     OFF = "off"
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRef:
+class AttemptRef(ServiceMessage, frozen=True):
     attempt_id: Id
     fence: Fence
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptEnergy:
+class AttemptEnergy(AgentMessage, frozen=True):
     """The counter when the attempt took the GPU, and now (or when it left the GPU)."""
 
     uuid: Uuid
@@ -76,8 +79,7 @@ class AttemptEnergy:
             raise WireError("/now_mj", "below start_mj")
 
 
-@dataclass(frozen=True, slots=True)
-class Speed:
+class Speed(AgentMessage, frozen=True):
     """What was measured since the attempt settled at this clock (null: unlocked) and CPU count.
 
     `energy_mj` and `energy_s` add up its GPUs on the node: their quotient is one GPU's mean power.
@@ -91,8 +93,7 @@ class Speed:
     cpus: Cpus = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptReport:
+class AttemptReport(AgentMessage, frozen=True):
     """Ages instead of times: a node's wall clock may be wrong by an hour."""
 
     attempt_id: Id
@@ -108,7 +109,7 @@ class AttemptReport:
     checkpoint_step: Count | None = None
     checkpoint_age_s: Seconds | None = None
     log_bytes_dropped: Count = 0
-    energy: Annotated[tuple[AttemptEnergy, ...], Items(MAX_GPUS)] = ()
+    energy: Annotated[tuple[AttemptEnergy, ...], Meta(max_length=MAX_GPUS)] = ()
     speed: Speed | None = None
 
     def __post_init__(self) -> None:
@@ -120,8 +121,7 @@ class AttemptReport:
         return AttemptRef(self.attempt_id, self.fence)
 
 
-@dataclass(frozen=True, slots=True)
-class GpuStatus:
+class GpuStatus(AgentMessage, frozen=True):
     uuid: Uuid
     healthy: bool
     energy_mj: Millijoules | None = None  # null while the GPU cannot be read
@@ -131,18 +131,17 @@ class GpuStatus:
     clock_mhz: Megahertz | None = None  # the lock, not the reading
     power_cap_w: Watts | None = None
     control_refusal: Short = ""  # what the driver said when it refused a clock or a cap
-    foreign_pids: Annotated[tuple[Count, ...], Items(64)] = ()
+    foreign_pids: Annotated[tuple[Count, ...], Meta(max_length=64)] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(AgentMessage, frozen=True):
     """`sequence` grows with every sync of an epoch: a late one is answered, not applied."""
 
     epoch: Id
     sequence: Count
     boot_id: BootId
-    attempts: Annotated[tuple[AttemptReport, ...], Items(MAX_ATTEMPTS)] = ()
-    gpus: Annotated[tuple[GpuStatus, ...], Items(MAX_GPUS)] = ()
+    attempts: Annotated[tuple[AttemptReport, ...], Meta(max_length=MAX_ATTEMPTS)] = ()
+    gpus: Annotated[tuple[GpuStatus, ...], Meta(max_length=MAX_GPUS)] = ()
     samples_shed: Count = 0
     power: Power = Power.ON
 
@@ -153,17 +152,16 @@ class Sync:
             raise WireError("/gpus", "one uuid stands twice")
 
 
-@dataclass(frozen=True, slots=True)
-class Gang:
+class Gang(ServiceMessage, frozen=True):
     """This node's part: processes `first_rank` … `first_rank + local_world_size - 1`."""
 
-    first_rank: Annotated[int, Range(0, 2**20)]
-    world_size: Annotated[int, Range(1, 2**20)]
-    local_world_size: Annotated[int, Range(1, 256)]
-    node_rank: Annotated[int, Range(0, 2**16)]
-    nodes: Annotated[int, Range(1, 2**16)]
-    master_address: Annotated[str, Text(255, r"[A-Za-z0-9.:_-]+")]
-    master_port: Annotated[int, Range(1, 65535)]
+    first_rank: Annotated[int, Meta(ge=0, le=2**20)]
+    world_size: Annotated[int, Meta(ge=1, le=2**20)]
+    local_world_size: Annotated[int, Meta(ge=1, le=256)]
+    node_rank: Annotated[int, Meta(ge=0, le=2**16)]
+    nodes: Annotated[int, Meta(ge=1, le=2**16)]
+    master_address: Annotated[str, text(255, r"[A-Za-z0-9.:_-]+")]
+    master_port: Annotated[int, Meta(ge=1, le=65535)]
 
     def __post_init__(self) -> None:
         if self.first_rank + self.local_world_size > self.world_size:
@@ -172,25 +170,22 @@ class Gang:
             raise WireError("/node_rank", "not below nodes")
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredAttempt:
+class DesiredAttempt(ServiceMessage, frozen=True):
     attempt_id: Id
     fence: Fence
     job_id: Id
-    argv: Annotated[tuple[Annotated[str, Text(32_768)], ...], Items(1024, 1)]
-    gpu_uuids: Annotated[tuple[Uuid, ...], Items(MAX_GPUS, 1)]
+    argv: Annotated[tuple[Argument, ...], Meta(min_length=1, max_length=1024)]
+    gpu_uuids: Annotated[tuple[Uuid, ...], Meta(min_length=1, max_length=MAX_GPUS)]
     cpus: Cpus  # how many; the agent picks which, near the GPUs; 0: whatever others leave
     memory_mib: Mebibytes  # 0: no limit
     checkpoint_key: Key  # the same for every attempt of a job
-    env: Annotated[
-        dict[str, str], Pairs(1024, Text(256, r"[A-Za-z_][A-Za-z0-9_]*"), Text(32_768))
-    ] = field(default_factory=dict)
-    image: Annotated[str, Text(512, r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")] | None = None
+    env: Annotated[dict[EnvName, Argument], Meta(max_length=1024)] = field(default_factory=dict)
+    image: Annotated[str, text(512, r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")] | None = None
     clock_mhz: Megahertz | None = None
     power_cap_w: Watts | None = None
     gang: Gang | None = None
-    grace_s: Annotated[float, Range(0, 3600)] = 30.0
-    log_cap_bytes: Annotated[int, Range(0, 2**32)] = 16 * 2**20  # of each stream
+    grace_s: Annotated[float, Meta(ge=0, le=3600)] = 30.0
+    log_cap_bytes: Annotated[int, Meta(ge=0, le=2**32)] = 16 * 2**20  # of each stream
 
     def __post_init__(self) -> None:
         if not self.argv[0]:
@@ -203,18 +198,16 @@ class DesiredAttempt:
         return AttemptRef(self.attempt_id, self.fence)
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(ServiceMessage, frozen=True):
     """Why an attempt that runs here is no longer wanted, and how long it may take to leave."""
 
     attempt_id: Id
     fence: Fence
     reason: Short
-    grace_s: Annotated[float, Range(0, 3600)] | None = None  # null: the attempt's own
+    grace_s: Annotated[float, Meta(ge=0, le=3600)] | None = None  # null: the attempt's own
 
 
-@dataclass(frozen=True, slots=True)
-class Desired:
+class Desired(ServiceMessage, frozen=True):
     """All that should run on the node: what runs and is not listed is stopped.
 
     `acks` name the ended attempts the service has recorded; the agent reports each until then.
@@ -223,11 +216,11 @@ class Desired:
     next_sync_s: Interval
     node_lease_s: Lease
     run_lease_s: Lease
-    attempts: Annotated[tuple[DesiredAttempt, ...], Items(MAX_ATTEMPTS)] = ()
-    cancels: Annotated[tuple[Cancel, ...], Items(MAX_ATTEMPTS)] = ()
-    acks: Annotated[tuple[AttemptRef, ...], Items(MAX_ATTEMPTS)] = ()
-    discard_checkpoints: Annotated[tuple[Key, ...], Items(1024)] = ()
-    sample_interval_s: Annotated[float, Range(0.05, 3600)] = 1.0
+    attempts: Annotated[tuple[DesiredAttempt, ...], Meta(max_length=MAX_ATTEMPTS)] = ()
+    cancels: Annotated[tuple[Cancel, ...], Meta(max_length=MAX_ATTEMPTS)] = ()
+    acks: Annotated[tuple[AttemptRef, ...], Meta(max_length=MAX_ATTEMPTS)] = ()
+    discard_checkpoints: Annotated[tuple[Key, ...], Meta(max_length=1024)] = ()
+    sample_interval_s: Annotated[float, Meta(ge=0.05, le=3600)] = 1.0
     upload_interval_s: Interval = 5.0  # of telemetry
     power_on: bool = True  # false: the node is to be off; a real one is switched by the site
 
@@ -237,3 +230,19 @@ class Desired:
         held = [uuid for attempt in self.attempts for uuid in attempt.gpu_uuids]
         if len(set(held)) != len(held):
             raise WireError("/attempts", "one GPU is wanted by two attempts")
+
+
+class Code(StrEnum):
+    """The two refusals an agent acts upon, as the `code` of a problem document."""
+
+    STALE_EPOCH = "stale_epoch"  # another agent has registered as this node: stop all and leave
+    STALE_FENCE = "stale_fence"  # the attempts in `stale` are no longer this node's: kill them
+
+
+class Problem(ServiceMessage, frozen=True):
+    """Whatever else the problem document says is for people."""
+
+    code: Short = ""
+    title: Short = ""
+    detail: Detail = ""
+    stale: Annotated[tuple[AttemptRef, ...], Meta(max_length=MAX_ATTEMPTS)] = ()

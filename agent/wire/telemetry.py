@@ -1,19 +1,19 @@
 """Readings of the GPUs, on the node's boot clock; a batch may be repeated or never come."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
+from msgspec import Meta
+
 from agent.wire.bounds import BootId, Count, Id, Millijoules, Milliwatts, Uuid
-from agent.wire.codec import Items, Range, WireError
+from agent.wire.message import AgentMessage, ServiceMessage, WireError
 from agent.wire.register import EnergyMethod
 
 MAX_SAMPLES = 2048
 
-BootMs = Annotated[int, Range(0, 2**53)]
+BootMs = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(AgentMessage, frozen=True):
     """One reading; (uuid, boot id, sequence) names it, so that a repeated one counts once.
 
     `attempt_id` is who held the GPU in the interval that ends with this reading: one reading is
@@ -27,26 +27,24 @@ class Sample:
     power_mw: Milliwatts
     attempt_id: Id | None = None
     energy_method: EnergyMethod = EnergyMethod.COUNTER
-    utilisation_pct: Annotated[int, Range(0, 100)] | None = None
-    memory_used_mib: Annotated[int, Range(0, 2**24)] | None = None
-    temperature_c: Annotated[int, Range(-50, 250)] | None = None
-    clock_mhz: Annotated[int, Range(0, 20_000)] | None = None
+    utilisation_pct: Annotated[int, Meta(ge=0, le=100)] | None = None
+    memory_used_mib: Annotated[int, Meta(ge=0, le=2**24)] | None = None
+    temperature_c: Annotated[int, Meta(ge=-50, le=250)] | None = None
+    clock_mhz: Annotated[int, Meta(ge=0, le=20_000)] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostReading:
-    cpu_pct: Annotated[float, Range(0, 100)]
-    memory_used_mib: Annotated[int, Range(0, 2**26)]
+class HostReading(AgentMessage, frozen=True):
+    cpu_pct: Annotated[float, Meta(ge=0, le=100)]
+    memory_used_mib: Annotated[int, Meta(ge=0, le=2**26)]
 
 
-@dataclass(frozen=True, slots=True)
-class Telemetry:
+class Telemetry(AgentMessage, frozen=True):
     """A reading was taken at: arrival of the batch - (sent_boot_ms - boot_ms)."""
 
     epoch: Id
     boot_id: BootId
     sent_boot_ms: BootMs
-    samples: Annotated[tuple[Sample, ...], Items(MAX_SAMPLES)]
+    samples: Annotated[tuple[Sample, ...], Meta(max_length=MAX_SAMPLES)]
     samples_shed: Count = 0  # since the agent started; the oldest go first
     host: HostReading | None = None
 
@@ -55,6 +53,5 @@ class Telemetry:
             raise WireError("/sent_boot_ms", "before one of its samples")
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryTaken:
-    sample_interval_s: Annotated[float, Range(0.05, 3600)] | None = None
+class TelemetryTaken(ServiceMessage, frozen=True):
+    sample_interval_s: Annotated[float, Meta(ge=0.05, le=3600)] | None = None

@@ -1,12 +1,13 @@
 """What should run on a node: its open allocations, spelled out for its agent."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from django.conf import settings
 from django.db import connection, transaction
+from msgspec.structs import replace
 
 from agent.wire import Cancel, DesiredAttempt, Gang
 from clusters.models import Node

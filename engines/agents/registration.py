@@ -1,11 +1,12 @@
 """A node's agent introduces itself: with a join token once, under its node token ever after."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import F
+from msgspec.structs import asdict
 
 from agent.wire import GpuInventory, Inventory, Register
 from clusters.models import Gpu, GpuType, JoinToken, Node

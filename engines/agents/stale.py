@@ -1,7 +1,8 @@
 """The two refusals an agent acts upon: the node, or an attempt, is another's now."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from agent.wire import AttemptRef, Code
 from rest.problems import Conflict

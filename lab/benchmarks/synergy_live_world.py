@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 from django.utils import timezone
 
-from agent.files import read_json
+from agent.remember.files import read_json
 from clusters.models import Cluster, Node
 from clusters.services.clusters import cluster_create
 from clusters.services.join_tokens import join_token_create

@@ -9,7 +9,7 @@ import pytest
 
 from agent.wire import DesiredAttempt
 from tests.agent.process import TWO_GPUS, AgentProcess, gpu_uuid, outside_environment
-from tests.agent.service import JOIN_TOKEN, Listener, Service
+from tests.agent.service import JOIN_TOKEN, Listener, ScriptedService
 
 FOREVER = "import time; time.sleep(600)"
 
@@ -17,7 +17,7 @@ FOREVER = "import time; time.sleep(600)"
 class Ground:
     """A service and the agents of one node, below one directory."""
 
-    def __init__(self, directory: Path, service: Service, url: str) -> None:
+    def __init__(self, directory: Path, service: ScriptedService, url: str) -> None:
         self.directory, self.service, self.url = directory, service, url
         self.catalogue = directory / "node.toml"
         self.catalogue.write_text(TWO_GPUS)
@@ -32,7 +32,7 @@ class Ground:
 
 @contextlib.contextmanager
 def ground_at(directory: Path) -> Iterator[Ground]:
-    service = Service()
+    service = ScriptedService()
     with Listener(service) as listener:
         ground = Ground(directory, service, listener.url)
         try:
@@ -49,7 +49,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
 
 
 @pytest.fixture
-def service(ground: Ground) -> Service:
+def service(ground: Ground) -> ScriptedService:
     return ground.service
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from agent.devices.emulated import NAMESPACE
-from agent.procs import start_ticks
+from agent.run.processes import start_ticks
 
 TWO_GPUS = """
 [host]

@@ -3,9 +3,11 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from msgspec.structs import replace
 
 from agent.wire import (
     LOGS_PATH,
@@ -57,7 +59,7 @@ class Fate:
 
 
 @dataclass
-class Service:
+class ScriptedService:
     node_lease_s: float = 5.0
     run_lease_s: float = 60.0
     next_sync_s: float = 0.1
@@ -214,7 +216,7 @@ class Service:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    service: Service
+    service: ScriptedService
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """An agent that hangs up or is killed is what these tests are about."""
@@ -254,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
 class Listener:
     """A service on a port of its own for as long as the block lasts."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ScriptedService) -> None:
         self.service = service
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.service = service

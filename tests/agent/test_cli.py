@@ -6,7 +6,7 @@ import pytest
 
 from agent.cli import main
 from tests.agent.conftest import Ground
-from tests.agent.service import Service, until
+from tests.agent.service import ScriptedService, until
 
 
 def given(ground: Ground, **changes: str) -> list[str]:
@@ -67,7 +67,7 @@ def test_what_cannot_work_is_one_line(
 
 
 def test_checkpoints_may_lie_where_other_nodes_see_them(
-    ground: Ground, service: Service, tmp_path: Path
+    ground: Ground, service: ScriptedService, tmp_path: Path
 ) -> None:
     shared = tmp_path / "shared"
     ground.agent().start("--checkpoint-dir", str(shared), "--address", "10.9.8.7")

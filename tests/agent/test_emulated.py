@@ -12,35 +12,28 @@ from agent.devices.base import ControlRefusedError, DeviceLostError, DevicesErro
 from agent.devices.choose import open_devices
 from agent.devices.emulated import EmulatedGpu, EmulatedSet
 from agent.devices.model import AMBIENT_C, GpuModel, energy_uj
-from agent.procs import Process, start_ticks
+from agent.run.processes import Process, start_ticks
 from agent.wire import Power
+from tests.agent.fakes import FakeClock
 from tests.agent.process import TWO_GPUS
 
 MODEL = GpuModel(idle_w=55, max_w=400, clocks_mhz=(510, 810, 1110, 1410))
 ME = Process(os.getpid(), start_ticks(os.getpid()) or 0)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
-def opened(directory: Path, clock: Clock, boot_id: str = "boot") -> EmulatedSet:
+def opened(directory: Path, clock: FakeClock, boot_id: str = "boot") -> EmulatedSet:
     file = directory / "node.toml"
     file.write_text(TWO_GPUS)
     return EmulatedSet(catalogue.load(file), directory / "state", "node-1", boot_id, clock)
 
 
 @pytest.fixture
-def gpu(tmp_path: Path, clock: Clock) -> EmulatedGpu:
+def gpu(tmp_path: Path, clock: FakeClock) -> EmulatedGpu:
     return opened(tmp_path, clock).devices[0]
 
 
@@ -92,7 +85,7 @@ def test_heat_follows_power_with_a_lag_and_settles() -> None:
     assert in_parts == pytest.approx(soon_c)
 
 
-def test_energy_is_exact_however_often_it_is_read(gpu: EmulatedGpu, clock: Clock) -> None:
+def test_energy_is_exact_however_often_it_is_read(gpu: EmulatedGpu, clock: FakeClock) -> None:
     gpu.read()
     gpu.occupy(ME)
     for _ in range(100):
@@ -116,7 +109,7 @@ def test_load_is_there_while_the_occupant_lives(gpu: EmulatedGpu) -> None:
 
 
 def test_energy_follows_what_the_occupant_says_of_its_waiting(
-    gpu: EmulatedGpu, clock: Clock
+    gpu: EmulatedGpu, clock: FakeClock
 ) -> None:
     gpu.occupy(ME, 0.75)
     clock.now_s += 2
@@ -150,7 +143,7 @@ def test_what_the_card_cannot_is_refused(gpu: EmulatedGpu) -> None:
 
 
 def test_the_counter_outlives_the_agent_and_runs_on_without_it(
-    tmp_path: Path, clock: Clock
+    tmp_path: Path, clock: FakeClock
 ) -> None:
     first = opened(tmp_path, clock).devices[0]
     first.read()
@@ -161,7 +154,7 @@ def test_the_counter_outlives_the_agent_and_runs_on_without_it(
 
 
 def test_a_reboot_keeps_the_counter_and_counts_nothing_while_off(
-    tmp_path: Path, clock: Clock
+    tmp_path: Path, clock: FakeClock
 ) -> None:
     before = opened(tmp_path, clock).devices[0]
     before.read()
@@ -174,7 +167,7 @@ def test_a_reboot_keeps_the_counter_and_counts_nothing_while_off(
     assert after.read().energy_mj == 605_000
 
 
-def test_each_gpu_has_its_own_uuid_on_every_node(tmp_path: Path, clock: Clock) -> None:
+def test_each_gpu_has_its_own_uuid_on_every_node(tmp_path: Path, clock: FakeClock) -> None:
     file = tmp_path / "node.toml"
     file.write_text(TWO_GPUS)
     nodes = [
@@ -188,7 +181,7 @@ def test_each_gpu_has_its_own_uuid_on_every_node(tmp_path: Path, clock: Clock) -
 
 
 def test_a_gpu_can_be_lost_and_foreign_work_appear_through_the_shared_state(
-    tmp_path: Path, clock: Clock
+    tmp_path: Path, clock: FakeClock
 ) -> None:
     ours, theirs = opened(tmp_path, clock).devices[0], opened(tmp_path, clock).devices[0]
     with theirs.state() as state:
@@ -225,11 +218,11 @@ def test_a_faulty_catalogue_is_one_clear_error(tmp_path: Path, text: str, proble
 @pytest.mark.parametrize("choice", ["cuda", "emulated", "emulated:", "nvml:x", "emulated:/none"])
 def test_a_choice_of_devices_that_is_none_is_refused(tmp_path: Path, choice: str) -> None:
     with pytest.raises(DevicesError):
-        open_devices(choice, state_dir=tmp_path, node="n", boot_id="b", clock=Clock())
+        open_devices(choice, state_dir=tmp_path, node="n", boot_id="b", clock=FakeClock())
 
 
 def test_a_node_that_is_off_draws_nothing_and_boots_before_it_works(
-    tmp_path: Path, clock: Clock
+    tmp_path: Path, clock: FakeClock
 ) -> None:
     file = tmp_path / "node.toml"
     file.write_text(TWO_GPUS.replace("peak_w = 600", "peak_w = 600\nboot_s = 30"))

@@ -10,12 +10,12 @@ from typing import Any
 import psutil
 import pytest
 
-from agent.book import double_holds
 from agent.clock import boot_id
+from agent.remember.attempt_store import double_holds
 from agent.wire import DesiredAttempt, End, State
 from tests.agent.conftest import Ground, attempt
 from tests.agent.process import AgentProcess, alive, gpu_uuid
-from tests.agent.service import Service, until
+from tests.agent.service import ScriptedService, until
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +27,11 @@ def _no_gpu_in_two_hands(ground: Ground) -> Iterable[None]:
             assert double_holds(agent.journal()) == []
 
 
-def state_is(service: Service, state: State, attempt_id: int = 7) -> Callable[[], bool]:
+def state_is(service: ScriptedService, state: State, attempt_id: int = 7) -> Callable[[], bool]:
     return lambda: attempt_id in service.latest and service.latest[attempt_id].state is state
 
 
-def started(agent: AgentProcess, service: Service, wanted: DesiredAttempt) -> set[int]:
+def started(agent: AgentProcess, service: ScriptedService, wanted: DesiredAttempt) -> set[int]:
     """Have an attempt running; its processes."""
     service.want(wanted)
     until(state_is(service, State.RUNNING, wanted.attempt_id), "the attempt running")
@@ -43,7 +43,7 @@ def events(agent: AgentProcess, kind: str) -> list[Any]:
 
 
 def test_a_killed_agent_finds_its_job_alive(
-    ground: Ground, agent: AgentProcess, service: Service
+    ground: Ground, agent: AgentProcess, service: ScriptedService
 ) -> None:
     pids = started(agent, service, attempt(clock_mhz=810))
     agent.kill()
@@ -60,7 +60,7 @@ def test_a_killed_agent_finds_its_job_alive(
 
 
 def test_an_exit_code_is_kept_while_no_agent_is_there(
-    agent: AgentProcess, service: Service, tmp_path: Path
+    agent: AgentProcess, service: ScriptedService, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     code = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\nexit(42)"
@@ -80,7 +80,7 @@ def test_an_exit_code_is_kept_while_no_agent_is_there(
 
 
 def test_a_stopped_agents_job_dies_before_the_lease_does(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     service.run_lease_s = 2.0
     (pid,) = started(agent, service, attempt(clock_mhz=810))
@@ -98,7 +98,9 @@ def test_a_stopped_agents_job_dies_before_the_lease_does(
     assert 7 not in service.ended, "a fenced attempt is spoken of no more"
 
 
-def test_a_stale_fence_kills_that_job_and_no_other(agent: AgentProcess, service: Service) -> None:
+def test_a_stale_fence_kills_that_job_and_no_other(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     (given_up,) = started(agent, service, attempt(grace_s=600.0))
     (kept,) = started(agent, service, attempt(attempt_id=8, fence=71, gpu_uuids=(gpu_uuid(1),)))
     service.give_up(7)
@@ -110,7 +112,7 @@ def test_a_stale_fence_kills_that_job_and_no_other(agent: AgentProcess, service:
 
 
 def test_while_the_service_is_down_nothing_is_lost_or_restarted(
-    agent: AgentProcess, service: Service, tmp_path: Path
+    agent: AgentProcess, service: ScriptedService, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     code = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)\nprint('x')"
@@ -133,7 +135,9 @@ def test_while_the_service_is_down_nothing_is_lost_or_restarted(
     assert len(events(agent, "start")) == 2
 
 
-def test_without_the_service_the_run_lease_rules(agent: AgentProcess, service: Service) -> None:
+def test_without_the_service_the_run_lease_rules(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     service.run_lease_s = 2.0
     (pid,) = started(agent, service, attempt())
     service.fate.down = True
@@ -143,7 +147,7 @@ def test_without_the_service_the_run_lease_rules(agent: AgentProcess, service: S
     assert service.ended[7].end is End.LEASE_LOST
 
 
-def test_a_lost_answer_is_asked_for_again(agent: AgentProcess, service: Service) -> None:
+def test_a_lost_answer_is_asked_for_again(agent: AgentProcess, service: ScriptedService) -> None:
     until(lambda: service.syncs, "a first sync")
     service.fate.lose_answers = 3
     pids = started(agent, service, attempt())
@@ -156,7 +160,7 @@ def test_a_lost_answer_is_asked_for_again(agent: AgentProcess, service: Service)
 
 
 def test_a_lost_answer_to_the_joining_does_not_strand_the_node(
-    ground: Ground, service: Service
+    ground: Ground, service: ScriptedService
 ) -> None:
     service.fate.lose_answers = 1
     ground.agent().start()
@@ -166,7 +170,7 @@ def test_a_lost_answer_to_the_joining_does_not_strand_the_node(
 
 
 def test_an_answer_that_comes_again_starts_nothing_again(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     service.want(attempt("exit(5)"))
     until(lambda: service.latest.get(7), "the attempt begun")
@@ -179,7 +183,9 @@ def test_an_answer_that_comes_again_starts_nothing_again(
     assert len(events(agent, "hold")) == 1
 
 
-def test_an_end_is_told_until_it_is_acknowledged(agent: AgentProcess, service: Service) -> None:
+def test_an_end_is_told_until_it_is_acknowledged(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     service.ack = False
     service.want(attempt("exit(5)"))
     until(lambda: 7 in service.ended, "the end")
@@ -193,7 +199,7 @@ def test_an_end_is_told_until_it_is_acknowledged(agent: AgentProcess, service: S
 
 
 def test_of_two_agents_with_one_identity_the_older_is_fenced(
-    ground: Ground, agent: AgentProcess, service: Service
+    ground: Ground, agent: AgentProcess, service: ScriptedService
 ) -> None:
     (pid,) = started(agent, service, attempt(clock_mhz=810))
     copy = agent.state.with_name("copy")
@@ -210,7 +216,7 @@ def test_of_two_agents_with_one_identity_the_older_is_fenced(
 
 
 def test_a_state_directory_has_one_agent(
-    ground: Ground, agent: AgentProcess, service: Service
+    ground: Ground, agent: AgentProcess, service: ScriptedService
 ) -> None:
     until(lambda: service.syncs, "the first agent at work")
     second = ground.agent().start()
@@ -219,7 +225,7 @@ def test_a_state_directory_has_one_agent(
     assert agent.running.poll() is None
 
 
-def test_a_killed_shim_takes_its_job_with_it(agent: AgentProcess, service: Service) -> None:
+def test_a_killed_shim_takes_its_job_with_it(agent: AgentProcess, service: ScriptedService) -> None:
     started(agent, service, attempt("import os, time\nos.fork()\ntime.sleep(600)"))
     until(lambda: len(agent.job_pids(7)) == 2, "the child of the job")
     pids = agent.job_pids(7)
@@ -232,7 +238,9 @@ def test_a_killed_shim_takes_its_job_with_it(agent: AgentProcess, service: Servi
     until(lambda: not any(map(alive, pids)), "the agent ending the rest")
 
 
-def test_after_a_reboot_what_ran_is_told_lost(agent: AgentProcess, service: Service) -> None:
+def test_after_a_reboot_what_ran_is_told_lost(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     (pid,) = started(agent, service, attempt(clock_mhz=810))
     agent.kill()
     psutil.Process(agent.shim_pid(7)).kill()
@@ -246,7 +254,7 @@ def test_after_a_reboot_what_ran_is_told_lost(agent: AgentProcess, service: Serv
 
 
 def test_an_attempt_promised_but_not_begun_is_begun_by_the_next_agent(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     (pid,) = started(agent, service, attempt())
     agent.kill()
@@ -262,7 +270,7 @@ def test_an_attempt_promised_but_not_begun_is_begun_by_the_next_agent(
 
 
 def test_told_to_terminate_the_agent_leaves_its_jobs_to_the_next(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     pids = started(agent, service, attempt())
     agent.signal(signal.SIGTERM)
@@ -273,7 +281,7 @@ def test_told_to_terminate_the_agent_leaves_its_jobs_to_the_next(
 
 
 def test_interrupted_the_agent_stops_its_jobs_and_says_so(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     pids = started(agent, service, attempt())
     agent.signal(signal.SIGINT)
@@ -283,7 +291,7 @@ def test_interrupted_the_agent_stops_its_jobs_and_says_so(
 
 
 def test_a_token_that_is_not_good_ends_the_agent_with_the_reason(
-    ground: Ground, service: Service
+    ground: Ground, service: ScriptedService
 ) -> None:
     agent = ground.agent(FAIRWATT_JOIN_TOKEN="fw_j_made-up-token").start()
     assert agent.wait() == 4
@@ -291,7 +299,9 @@ def test_a_token_that_is_not_good_ends_the_agent_with_the_reason(
     assert "made-up-token" not in agent.said()
 
 
-def test_a_node_clock_that_is_an_hour_off_has_no_effect(ground: Ground, service: Service) -> None:
+def test_a_node_clock_that_is_an_hour_off_has_no_effect(
+    ground: Ground, service: ScriptedService
+) -> None:
     """The agent and its job live in a time of their own for every wall clock call."""
     faketime = ground.directory / "wrongclock.so"
     if shutil.which("gcc") is None:
@@ -313,7 +323,9 @@ def test_a_node_clock_that_is_an_hour_off_has_no_effect(ground: Ground, service:
     assert alive(pid)
 
 
-def test_a_flood_of_progress_and_logs_is_borne(agent: AgentProcess, service: Service) -> None:
+def test_a_flood_of_progress_and_logs_is_borne(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     code = (
         "import os\n"
         "with open(os.environ['FAIRWATT_PROGRESS'], 'w') as file:\n"
@@ -327,7 +339,9 @@ def test_a_flood_of_progress_and_logs_is_borne(agent: AgentProcess, service: Ser
     until(lambda: len(service.text(7)) == 1_000_000, "the log up to its cap")
 
 
-def test_logs_the_service_does_not_want_are_let_go(agent: AgentProcess, service: Service) -> None:
+def test_logs_the_service_does_not_want_are_let_go(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     service.fate.refuse_logs = True
     service.want(attempt("print('too much')"))
     until(lambda: 7 in service.ended, "the end")

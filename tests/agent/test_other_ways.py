@@ -8,7 +8,7 @@ import pytest
 from agent.wire import ContainerTool, End, Gang, Stream
 from tests.agent.conftest import Ground, attempt
 from tests.agent.process import gpu_uuid
-from tests.agent.service import Service, until
+from tests.agent.service import ScriptedService, until
 
 # Stands in for podman: runs what follows the image, and notes whom it was told to kill.
 PODMAN = """#!/bin/sh
@@ -25,7 +25,7 @@ esac
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run attempts as somebody else")
-def test_attempts_run_as_the_user_named(ground: Ground, service: Service) -> None:
+def test_attempts_run_as_the_user_named(ground: Ground, service: ScriptedService) -> None:
     agent = ground.agent().start("--run-as", "nobody")
     script = 'id -un; echo "{\\"step\\": 5}" >> "$FAIRWATT_PROGRESS"; cat ../spec.json'
     # The test's own directories are closed to others; the progress file is opened beforehand.
@@ -40,7 +40,7 @@ def test_attempts_run_as_the_user_named(ground: Ground, service: Service) -> Non
     assert (agent.state / "checkpoints/3").owner() == "nobody"
 
 
-def test_an_image_is_run_by_the_container_tool(ground: Ground, service: Service) -> None:
+def test_an_image_is_run_by_the_container_tool(ground: Ground, service: ScriptedService) -> None:
     tool = ground.directory / "bin" / "podman"
     tool.write_text(PODMAN)
     tool.chmod(0o755)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from agent import cgroup, host, identity
-from agent.backoff import Backoff
-from agent.cgroup import CgroupsError
-from agent.cpus import CpuPool, real
-from agent.environment import process_environments
-from agent.identity import StateDirTakenError
-from agent.lease import Lease
-from agent.procs import Process, start_ticks
-from agent.progress import Progress
-from agent.sandbox import Places, bubblewrapped, changed, contained, container_env
+from agent.measure.progress import Progress
+from agent.remember.lease import RunLease
+from agent.run import cgroup, host
+from agent.run.cgroup import CgroupsError
+from agent.run.cpus import CpuPool, real
+from agent.run.environment import process_environments
+from agent.run.processes import Process, start_ticks
+from agent.run.sandbox import Places, bubblewrapped, changed, contained, container_env
+from agent.talk import identity
+from agent.talk.client import Backoff
+from agent.talk.identity import StateDirTakenError
 from agent.wire import ContainerTool, Gang
 from tests.agent.process import ROOT
 
@@ -34,7 +35,7 @@ PLACES = Places(
 
 def test_a_lease_counts_from_the_sending_and_ends_before_the_services(tmp_path: Path) -> None:
     now = [1000.0]
-    lease = Lease(tmp_path / "lease.json", "boot", lambda: now[0])
+    lease = RunLease(tmp_path / "lease.json", "boot", lambda: now[0])
     assert lease.lapsed
     lease.renew(sent_s=990.0, run_lease_s=60.0)
     assert not lease.lapsed
@@ -47,15 +48,15 @@ def test_a_lease_counts_from_the_sending_and_ends_before_the_services(tmp_path: 
 def test_a_lease_of_any_length_leaves_time_to_live_and_to_die(
     tmp_path: Path, run_lease_s: float
 ) -> None:
-    lease = Lease(tmp_path / "lease.json", "boot", lambda: 0.0)
+    lease = RunLease(tmp_path / "lease.json", "boot", lambda: 0.0)
     lease.renew(0.0, run_lease_s)
     assert run_lease_s / 2 <= lease.kill_at_s < run_lease_s
 
 
 def test_a_lease_outlives_the_agent_but_not_the_boot(tmp_path: Path) -> None:
-    Lease(tmp_path / "l", "boot", lambda: 0.0).renew(0.0, 60.0)
-    assert not Lease(tmp_path / "l", "boot", lambda: 1.0).lapsed
-    assert Lease(tmp_path / "l", "next boot", lambda: 1.0).lapsed
+    RunLease(tmp_path / "l", "boot", lambda: 0.0).renew(0.0, 60.0)
+    assert not RunLease(tmp_path / "l", "boot", lambda: 1.0).lapsed
+    assert RunLease(tmp_path / "l", "next boot", lambda: 1.0).lapsed
 
 
 def test_cpus_are_owned_by_one_attempt_near_its_gpus() -> None:
@@ -211,18 +212,18 @@ def test_progress_takes_what_it_understands(tmp_path: Path) -> None:
     now = [50.0]
     path = tmp_path / "progress.jsonl"
     progress = Progress(path, lambda: now[0])
-    progress.look()
+    progress.read()
     path.write_text('{"step": 3}\n{"step": true}\n{"step": 1e9}\nnull\n{"step": 4}\n{"st')
-    progress.look()
+    progress.read()
     before = progress.step
     with path.open("a") as file:
         file.write('ep": 9}\n{"checkpoint": 8}\n')
-    progress.look()
+    progress.read()
     assert (before, progress.step) == (4, 9)
     assert (progress.checkpoint_step, progress.checkpoint_s) == (8, 50.0)
     with path.open("a") as file:
         file.write('{"checkpoint": 9, "boot_s": 41.5}\n{"checkpoint": 9, "boot_s": 99}\n')
-    progress.look()
+    progress.read()
     assert progress.checkpoint_s == 50.0  # the future is not believed
 
 
@@ -231,18 +232,18 @@ def test_progress_says_for_what_share_of_the_time_gpus_compute(tmp_path: Path) -
     progress = Progress(path, lambda: 50.0)
     assert progress.busy == 1.0
     path.write_text('{"step": 1, "busy": 0.25}\n')
-    progress.look()
+    progress.read()
     assert progress.busy == 0.25
     with path.open("a") as file:
         file.write('{"busy": 1.5}\n{"busy": true}\n{"busy": "0.5"}\n{"busy": NaN}\n{"busy": -1}\n')
-    progress.look()
+    progress.read()
     assert progress.busy == 0.25
 
 
 def test_a_pipe_in_place_of_the_progress_file_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     progress = Progress(tmp_path / "pipe", lambda: 0.0)
-    progress.look()
+    progress.read()
     assert progress.step is None
 
 
@@ -250,7 +251,7 @@ def test_a_checkpoint_is_dated_by_the_job_if_it_says(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     path.write_text('{"checkpoint": 9, "boot_s": 41.5}\n')
     progress = Progress(path, lambda: 50.0)
-    progress.look()
+    progress.read()
     assert progress.checkpoint_s == 41.5
 
 
@@ -301,4 +302,4 @@ def test_the_installed_package_has_every_part() -> None:
     }
     assert set(settings["tool"]["setuptools"]["packages"]) == named
     needed = {name.split(">")[0] for name in settings["project"]["dependencies"]}
-    assert needed == {"httpx", "nvidia-ml-py", "psutil"}
+    assert needed == {"httpx", "msgspec", "nvidia-ml-py", "psutil"}

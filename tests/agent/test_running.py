@@ -14,7 +14,7 @@ import pytest
 from agent.wire import AttemptReport, End, Gang, State, Stream
 from tests.agent.conftest import Ground, attempt, ground_at
 from tests.agent.process import ROOT, AgentProcess, alive, gpu_uuid
-from tests.agent.service import JOIN_TOKEN, NODE_TOKEN, Service, until
+from tests.agent.service import JOIN_TOKEN, NODE_TOKEN, ScriptedService, until
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +34,26 @@ def agent(ground: Ground) -> Iterator[AgentProcess]:
     until(lambda: not any((ground.agents[0].state / "runs").iterdir()), "an empty node")
 
 
-def running(service: Service, attempt_id: int) -> None:
+def running(service: ScriptedService, attempt_id: int) -> None:
     until(
         lambda: attempt_id in service.latest and service.latest[attempt_id].state is State.RUNNING,
         f"attempt {attempt_id} running",
     )
 
 
-def ended(service: Service, attempt_id: int) -> AttemptReport:
+def ended(service: ScriptedService, attempt_id: int) -> AttemptReport:
     report: AttemptReport = until(lambda: service.ended.get(attempt_id), f"{attempt_id} ended")
     return report
 
 
-def printed(service: Service, attempt_id: int) -> str:
+def printed(service: ScriptedService, attempt_id: int) -> str:
     until(lambda: (attempt_id, Stream.STDOUT) in service.final, "the whole of stdout")
     return service.text(attempt_id)
 
 
-def test_exit_code_last_words_and_logs_come_back(agent: AgentProcess, service: Service) -> None:
+def test_exit_code_last_words_and_logs_come_back(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     code = "import sys; print('working'); print('no such file: data', file=sys.stderr); sys.exit(3)"
     service.want(attempt(code, attempt_id=1))
     report = ended(service, 1)
@@ -63,21 +65,27 @@ def test_exit_code_last_words_and_logs_come_back(agent: AgentProcess, service: S
     until(lambda: agent.run_dir(1) is None, "the run's directory gone once all is told")
 
 
-def test_a_signal_is_told_apart_from_an_exit_code(agent: AgentProcess, service: Service) -> None:
+def test_a_signal_is_told_apart_from_an_exit_code(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     service.want(attempt("import os; os.kill(os.getpid(), 11)", attempt_id=2))
     report = ended(service, 2)
     assert (report.end, report.exit_code, report.signal) == (End.EXITED, None, 11)
     assert report.detail == "killed by SIGSEGV"
 
 
-def test_a_command_that_does_not_exist_says_so(agent: AgentProcess, service: Service) -> None:
+def test_a_command_that_does_not_exist_says_so(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     service.want(attempt(attempt_id=3, argv=("no-such-program; echo hacked",)))
     report = ended(service, 3)
     assert report.exit_code == 127
     assert "No such file or directory: 'no-such-program; echo hacked'" in report.detail
 
 
-def test_arguments_reach_the_program_as_they_are(agent: AgentProcess, service: Service) -> None:
+def test_arguments_reach_the_program_as_they_are(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     words = ("a b", "$(touch pwned)", ";", "*", "ü")
     code = "import json, sys; print(json.dumps(sys.argv[1:]))"
     service.want(attempt(attempt_id=4, argv=(sys.executable, "-c", code, *words)))
@@ -86,7 +94,7 @@ def test_arguments_reach_the_program_as_they_are(agent: AgentProcess, service: S
 
 
 def test_the_environment_is_the_jobs_and_not_the_agents(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     code = "import json, os; print(json.dumps(dict(os.environ)))"
     env = {"LR": "0.1", "FAIRWATT_JOB_ID": "999", "CUDA_VISIBLE_DEVICES": "all"}
@@ -106,7 +114,9 @@ def test_the_environment_is_the_jobs_and_not_the_agents(
     assert NODE_TOKEN not in text
 
 
-def test_each_process_of_a_gang_gets_its_rank(agent: AgentProcess, service: Service) -> None:
+def test_each_process_of_a_gang_gets_its_rank(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     code = (
         "import os; names = 'RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK NNODES "
         "MASTER_ADDR MASTER_PORT'; os.write(1, (' '.join(os.environ[n] for n in names.split())"
@@ -120,7 +130,9 @@ def test_each_process_of_a_gang_gets_its_rank(agent: AgentProcess, service: Serv
     ]
 
 
-def test_a_gang_that_loses_a_process_ends_as_a_whole(agent: AgentProcess, service: Service) -> None:
+def test_a_gang_that_loses_a_process_ends_as_a_whole(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     code = "import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(9)\ntime.sleep(600)"
     service.want(attempt(code, attempt_id=7, gang=Gang(0, 2, 2, 0, 1, "127.0.0.1", 29500)))
     report = ended(service, 7)
@@ -128,7 +140,7 @@ def test_a_gang_that_loses_a_process_ends_as_a_whole(agent: AgentProcess, servic
     assert "one process of the gang ended with 9" in report.detail
 
 
-def test_a_gang_of_processes_trains_together(agent: AgentProcess, service: Service) -> None:
+def test_a_gang_of_processes_trains_together(agent: AgentProcess, service: ScriptedService) -> None:
     argv = (sys.executable, str(ROOT / "examples/gang.py"), "--steps", "5", "--step-s", "0.01")
     gang = Gang(0, 3, 3, 0, 1, "127.0.0.1", 29731)
     service.want(attempt(attempt_id=8, argv=argv, gang=gang))
@@ -137,7 +149,9 @@ def test_a_gang_of_processes_trains_together(agent: AgentProcess, service: Servi
     assert "rank 2 done: sum 30" in printed(service, 8)
 
 
-def test_a_stopped_job_may_save_within_its_grace(agent: AgentProcess, service: Service) -> None:
+def test_a_stopped_job_may_save_within_its_grace(
+    agent: AgentProcess, service: ScriptedService
+) -> None:
     code = (
         "import pathlib, signal, sys, time\n"
         "def leave(*_):\n"
@@ -154,7 +168,7 @@ def test_a_stopped_job_may_save_within_its_grace(agent: AgentProcess, service: S
     assert printed(service, 9) == "ready\nsaved\n"
 
 
-def test_a_job_that_will_not_leave_is_killed(agent: AgentProcess, service: Service) -> None:
+def test_a_job_that_will_not_leave_is_killed(agent: AgentProcess, service: ScriptedService) -> None:
     code = (
         "import signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -168,7 +182,7 @@ def test_a_job_that_will_not_leave_is_killed(agent: AgentProcess, service: Servi
     assert (report.end, report.signal) == (End.STOPPED, 9)
 
 
-def test_what_is_no_longer_listed_is_stopped(agent: AgentProcess, service: Service) -> None:
+def test_what_is_no_longer_listed_is_stopped(agent: AgentProcess, service: ScriptedService) -> None:
     service.want(attempt(attempt_id=11))
     running(service, 11)
     with service.lock:
@@ -177,7 +191,7 @@ def test_what_is_no_longer_listed_is_stopped(agent: AgentProcess, service: Servi
     assert (report.end, report.detail) == (End.STOPPED, "withdrawn")
 
 
-def test_nothing_outlives_its_attempt(agent: AgentProcess, service: Service) -> None:
+def test_nothing_outlives_its_attempt(agent: AgentProcess, service: ScriptedService) -> None:
     code = (
         "import os, sys, time\n"
         "if os.fork() == 0:\n"
@@ -195,7 +209,7 @@ def test_nothing_outlives_its_attempt(agent: AgentProcess, service: Service) -> 
 
 
 def test_the_next_attempt_resumes_where_the_preempted_one_stopped(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     script = str(ROOT / "examples/train_cpu_bound.py")
     argv = (sys.executable, script, "--steps", "100000", "--batch", "1")
@@ -217,7 +231,7 @@ def test_the_next_attempt_resumes_where_the_preempted_one_stopped(
 attempt_none = AttemptReport(1, 1, State.STARTING)
 
 
-def test_a_failing_training_says_why(agent: AgentProcess, service: Service) -> None:
+def test_a_failing_training_says_why(agent: AgentProcess, service: ScriptedService) -> None:
     argv = (sys.executable, str(ROOT / "examples/fail_midway.py"), "--steps", "6", "--step-s", "0")
     service.want(attempt(attempt_id=15, argv=argv))
     report = ended(service, 15)
@@ -226,7 +240,7 @@ def test_a_failing_training_says_why(agent: AgentProcess, service: Service) -> N
 
 
 def test_cpus_clock_and_cap_change_in_place_and_are_taken_back(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     uuid = gpu_uuid(0)
     code = (
@@ -256,7 +270,7 @@ def test_cpus_clock_and_cap_change_in_place_and_are_taken_back(
 
 
 def test_cpus_go_from_one_attempt_to_another_without_a_restart(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     """The one that gets is listed first; it may only have them once the other gave them up."""
     service.want(attempt(attempt_id=30, cpus=2))
@@ -282,7 +296,7 @@ def test_cpus_go_from_one_attempt_to_another_without_a_restart(
 
 
 def test_cpus_changed_while_an_attempt_starts_reach_it(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     service.want(attempt(attempt_id=32, cpus=1))
     service.adjust_all({32: {"cpus": 2}})
@@ -314,7 +328,7 @@ def _affinities(pid: int) -> set[frozenset[int]]:
 
 
 def test_a_clock_the_device_refuses_is_reported_and_the_attempt_runs(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     service.want(attempt(attempt_id=17, clock_mhz=999))
     running(service, 17)
@@ -324,7 +338,7 @@ def test_a_clock_the_device_refuses_is_reported_and_the_attempt_runs(
 
 
 def test_memory_beyond_the_limit_is_refused_to_the_process(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     code = "held = bytearray(200 << 20); held[::4096] = b'x' * len(held[::4096]); print('got it')"
     service.want(attempt(code, attempt_id=18, memory_mib=100))
@@ -336,7 +350,7 @@ def test_memory_beyond_the_limit_is_refused_to_the_process(
 
 
 def test_an_attempt_that_cannot_run_here_is_refused_with_the_reason(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     service.want(attempt(attempt_id=20, gpu_uuids=("GPU-of-another-node",)))
     report = ended(service, 20)
@@ -347,7 +361,7 @@ def test_an_attempt_that_cannot_run_here_is_refused_with_the_reason(
 
 
 def test_a_gpu_is_handed_on_only_when_its_holder_is_gone(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     code = (
         "import signal, time\n"
@@ -369,7 +383,7 @@ def test_a_gpu_is_handed_on_only_when_its_holder_is_gone(
 
 
 def test_a_log_keeps_its_head_and_its_end_within_the_cap(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     code = "import sys; sys.stdout.write('head' + 'x' * 500_000 + 'tail')"
     service.want(attempt(code, attempt_id=24, log_cap_bytes=100_000))
@@ -382,7 +396,7 @@ def test_a_log_keeps_its_head_and_its_end_within_the_cap(
 
 
 def test_an_emulated_gpu_draws_less_while_its_job_says_that_it_waits(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     uuid = gpu_uuid(1)
     code = """if True:
@@ -399,7 +413,7 @@ def test_an_emulated_gpu_draws_less_while_its_job_says_that_it_waits(
     )
 
 
-def test_every_joule_has_one_holder(agent: AgentProcess, service: Service) -> None:
+def test_every_joule_has_one_holder(agent: AgentProcess, service: ScriptedService) -> None:
     uuid = gpu_uuid(1)
     code = "import time; time.sleep(1)"
     service.want(attempt(code, attempt_id=40, gpu_uuids=(uuid,)))
@@ -420,7 +434,7 @@ def test_every_joule_has_one_holder(agent: AgentProcess, service: Service) -> No
     assert spent_mj > 200_000
 
 
-def test_tokens_are_kept_close(agent: AgentProcess, service: Service) -> None:
+def test_tokens_are_kept_close(agent: AgentProcess, service: ScriptedService) -> None:
     identity = agent.state / "identity.json"
     assert identity.stat().st_mode & 0o777 == 0o600
     assert NODE_TOKEN in identity.read_text()

@@ -4,54 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from agent.devices.base import DeviceLostError, Reading
-from agent.metering import Meter
-from agent.procs import Process
-from agent.sampler import Sampler, host_reading
-from agent.wire import EnergyMethod, GpuInventory
-
-INVENTORY = GpuInventory(uuid="GPU-a", index=0, type_name="T", memory_mib=1, max_w=400)
-
-
-class Gpu:
-    """A device that says what it is told to say."""
-
-    inventory = INVENTORY
-
-    def __init__(self) -> None:
-        self.energy_mj: int | None = 0
-        self.power_mw = 100_000
-        self.lost = False
-
-    def read(self) -> Reading:
-        if self.lost:
-            raise DeviceLostError("gone")
-        return Reading(self.power_mw, self.energy_mj)
-
-    def processes(self) -> frozenset[int]:
-        return frozenset()
-
-    def lock_clock(self, clock_mhz: int) -> None: ...
-
-    def unlock_clock(self) -> None: ...
-
-    def cap_power(self, cap_w: int) -> None: ...
-
-    def uncap_power(self) -> None: ...
-
-    def occupy(self, process: Process | None, busy: float = 1.0) -> None: ...
+from agent.devices.base import Reading
+from agent.measure.sampler import GpuMeter, GpuSampler, host_reading
+from agent.wire import EnergyMethod
+from tests.agent.fakes import FakeGpu
 
 
 @pytest.fixture
-def gpu() -> Gpu:
-    return Gpu()
+def gpu() -> FakeGpu:
+    return FakeGpu()
 
 
-def sampler(gpu: Gpu, directory: Path, boot_id: str = "boot", room: int = 100) -> Sampler:
-    return Sampler({"GPU-a": gpu}, directory / "meters.json", boot_id, lambda: 5.0, room)
+def sampler(gpu: FakeGpu, directory: Path, boot_id: str = "boot", room: int = 100) -> GpuSampler:
+    return GpuSampler({"GPU-a": gpu}, directory / "meters.json", boot_id, lambda: 5.0, room)
 
 
-def test_the_interval_belongs_to_who_held_the_gpu_while_it_passed(gpu: Gpu, tmp_path: Path) -> None:
+def test_the_interval_belongs_to_who_held_the_gpu_while_it_passed(
+    gpu: FakeGpu, tmp_path: Path
+) -> None:
     made = sampler(gpu, tmp_path)
     for energy_mj, change in ((0, None), (10, 7), (30, None), (60, "release"), (100, None)):
         gpu.energy_mj = energy_mj
@@ -70,7 +40,9 @@ def test_the_interval_belongs_to_who_held_the_gpu_while_it_passed(gpu: Gpu, tmp_
     ]
 
 
-def test_numbers_go_on_within_a_boot_and_start_anew_with_the_next(gpu: Gpu, tmp_path: Path) -> None:
+def test_numbers_go_on_within_a_boot_and_start_anew_with_the_next(
+    gpu: FakeGpu, tmp_path: Path
+) -> None:
     first = sampler(gpu, tmp_path)
     first.sample()
     first.sample()
@@ -82,7 +54,7 @@ def test_numbers_go_on_within_a_boot_and_start_anew_with_the_next(gpu: Gpu, tmp_
     assert [sample.sequence for sample in rebooted.batch()] == [1]
 
 
-def test_the_oldest_are_shed_and_counted(gpu: Gpu, tmp_path: Path) -> None:
+def test_the_oldest_are_shed_and_counted(gpu: FakeGpu, tmp_path: Path) -> None:
     made = sampler(gpu, tmp_path, room=3)
     for _ in range(5):
         made.sample()
@@ -91,7 +63,7 @@ def test_the_oldest_are_shed_and_counted(gpu: Gpu, tmp_path: Path) -> None:
 
 
 def test_what_was_shed_while_a_batch_was_under_way_is_not_taken_twice(
-    gpu: Gpu, tmp_path: Path
+    gpu: FakeGpu, tmp_path: Path
 ) -> None:
     made = sampler(gpu, tmp_path, room=3)
     for _ in range(3):
@@ -103,8 +75,8 @@ def test_what_was_shed_while_a_batch_was_under_way_is_not_taken_twice(
     assert [sample.sequence for sample in made.batch()] == [4, 5]
 
 
-def test_a_batch_has_a_most(gpu: Gpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent.sampler.MAX_SAMPLES", 4)
+def test_a_batch_has_a_most(gpu: FakeGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.measure.sampler.MAX_SAMPLES", 4)
     made = sampler(gpu, tmp_path)
     for _ in range(5):
         made.sample()
@@ -114,7 +86,7 @@ def test_a_batch_has_a_most(gpu: Gpu, tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(made.batch()) == 1
 
 
-def test_a_lost_gpu_gives_no_sample_and_keeps_its_last_count(gpu: Gpu, tmp_path: Path) -> None:
+def test_a_lost_gpu_gives_no_sample_and_keeps_its_last_count(gpu: FakeGpu, tmp_path: Path) -> None:
     made = sampler(gpu, tmp_path)
     gpu.energy_mj = 50
     made.sample()
@@ -125,7 +97,7 @@ def test_a_lost_gpu_gives_no_sample_and_keeps_its_last_count(gpu: Gpu, tmp_path:
 
 
 def meter_over(counters: list[int | None], every_ms: int = 1000) -> list[int]:
-    meter = Meter()
+    meter = GpuMeter()
     return [
         meter.advance(Reading(100_000, counter), index * every_ms)[0]
         for index, counter in enumerate(counters)
@@ -143,7 +115,7 @@ def test_without_a_counter_power_over_time_counts_from_the_first_reading() -> No
 
 
 def test_integration_is_by_trapezoids_and_loses_no_remainder() -> None:
-    meter = Meter()
+    meter = GpuMeter()
     assert meter.advance(Reading(0, None), 0) == (0, EnergyMethod.INTEGRATED)
     assert meter.advance(Reading(200_000, None), 1000)[0] == 100_000
     for index in range(1, 10_001):

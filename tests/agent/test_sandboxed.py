@@ -8,7 +8,7 @@ import pytest
 from agent.wire import End, Stream
 from tests.agent.conftest import Ground, attempt
 from tests.agent.process import AgentProcess, alive
-from tests.agent.service import Service, until
+from tests.agent.service import ScriptedService, until
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewra
 
 
 def test_a_sandboxed_job_sees_no_secrets_and_writes_only_where_it_may(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     identity = agent.state / "identity.json"
     code = (
@@ -45,7 +45,7 @@ def test_a_sandboxed_job_sees_no_secrets_and_writes_only_where_it_may(
 
 
 def test_a_sandboxed_job_gets_its_grace_and_nothing_of_it_stays(
-    agent: AgentProcess, service: Service
+    agent: AgentProcess, service: ScriptedService
 ) -> None:
     code = (
         "import signal, sys, time\n"

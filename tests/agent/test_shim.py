@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent import shim
 from agent.clock import boot_s
+from agent.run import shim
 from tests.agent.service import until
 
 
@@ -144,7 +144,7 @@ def test_interrupts_from_a_terminal_do_not_reach_the_job(bench: Bench) -> None:
 def test_a_log_is_cut_in_the_middle(
     tmp_path: Path, written: bytes, kept: bytes, dropped: int, piece: int
 ) -> None:
-    log = shim.Log(tmp_path / "log", cap=10)
+    log = shim.CappedLog(tmp_path / "log", cap=10)
     for start in range(0, len(written), piece):
         log.write(written[start : start + piece])
     log.close()

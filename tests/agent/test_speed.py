@@ -1,6 +1,6 @@
 """A speed is measured from steps and counters, and only of one clock and CPU count at a time."""
 
-from agent.speed import LOOK_BACK_S, SETTLE_S, Speedometer
+from agent.measure.speed import LOOK_BACK_S, SETTLE_S, Speedometer
 from agent.wire import Speed
 
 GPU, OTHER = "GPU-a", "GPU-b"
@@ -11,7 +11,7 @@ def driven(
 ) -> Speedometer:
     """Looks once a second at an attempt that goes and draws steadily."""
     for at in range(int(from_s), int(until_s) + 1):
-        meter.look(int(rate * at), float(at), {GPU: (watts * 1000 * at, float(at))})
+        meter.advance(int(rate * at), float(at), {GPU: (watts * 1000 * at, float(at))})
     return meter
 
 
@@ -39,46 +39,46 @@ def test_another_clock_or_cpu_count_begins_anew() -> None:
 
 def test_an_attempt_that_goes_back_begins_anew() -> None:
     meter = driven(started(), 12)
-    meter.look(3, 13.0, {GPU: (2_600_000, 13.0)})
+    meter.advance(3, 13.0, {GPU: (2_600_000, 13.0)})
     assert meter.speed() is None
-    meter.look(5, 14.0, {GPU: (2_800_000, 14.0)})
+    meter.advance(5, 14.0, {GPU: (2_800_000, 14.0)})
     assert meter.speed() == Speed(2, 1.0, 200_000, 1.0, 1410, 8)
 
 
 def test_a_pause_counts_only_once_a_step_ends_it() -> None:
     meter = driven(started(), 12)
     before = meter.speed()
-    meter.look(48, 12.0, {GPU: (9_999_999, 20.0)})
+    meter.advance(48, 12.0, {GPU: (9_999_999, 20.0)})
     assert meter.speed() == before
 
 
 def test_counters_read_before_the_change_are_waited_for() -> None:
     """The new clock's watts would have some of the old one's in them."""
     meter = started()
-    meter.look(8, 2.1, {GPU: (9_999, 1.4)})
-    meter.look(10, 2.6, {GPU: (20_000, 2.4)})
-    meter.look(30, 7.6, {GPU: (1_020_000, 7.4)})
+    meter.advance(8, 2.1, {GPU: (9_999, 1.4)})
+    meter.advance(10, 2.6, {GPU: (20_000, 2.4)})
+    meter.advance(30, 7.6, {GPU: (1_020_000, 7.4)})
     assert meter.speed() == Speed(20, 5.0, 1_000_000, 5.0, 1410, 8)
 
 
 def test_a_counter_that_is_never_read_again_does_not_hold_up_the_speed() -> None:
     meter = started()
     for at in range(3, 20):
-        meter.look(at, float(at), {GPU: (9_999, 1.4)})
+        meter.advance(at, float(at), {GPU: (9_999, 1.4)})
     assert meter.speed() == Speed(7, 7.0, 0, 0.0, 1410, 8)
 
 
 def test_two_gpus_add_up() -> None:
     meter = started()
-    meter.look(0, 2.0, {GPU: (0, 2.0), OTHER: (1000, 2.0)})
-    meter.look(10, 4.0, {GPU: (400_000, 4.0), OTHER: (601_000, 4.0)})
+    meter.advance(0, 2.0, {GPU: (0, 2.0), OTHER: (1000, 2.0)})
+    meter.advance(10, 4.0, {GPU: (400_000, 4.0), OTHER: (601_000, 4.0)})
     assert meter.speed() == Speed(10, 2.0, 1_000_000, 4.0, 1410, 8)
 
 
 def test_a_gpu_that_fell_off_the_bus_is_left_out() -> None:
     meter = started()
-    meter.look(0, 2.0, {GPU: (0, 2.0), OTHER: (0, 2.0)})
-    meter.look(10, 4.0, {GPU: (400_000, 4.0)})
+    meter.advance(0, 2.0, {GPU: (0, 2.0), OTHER: (0, 2.0)})
+    meter.advance(10, 4.0, {GPU: (400_000, 4.0)})
     assert meter.speed() == Speed(10, 2.0, 400_000, 2.0, 1410, 8)
 
 
@@ -86,7 +86,7 @@ def test_it_does_not_look_back_for_ever() -> None:
     """An attempt that has slowed down is soon known by its new speed."""
     meter = driven(started(), 1000)
     for at in range(1001, 1001 + int(2 * LOOK_BACK_S) + 5):
-        meter.look(4000 + at - 1000, float(at), {GPU: (0, float(at))})
+        meter.advance(4000 + at - 1000, float(at), {GPU: (0, float(at))})
     speed = meter.speed()
     assert speed is not None
     assert LOOK_BACK_S <= speed.steps_s <= 2 * LOOK_BACK_S

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent.wire import (
+    MAX_CHUNK_BYTES,
     MAX_SAMPLES,
     Desired,
     LogChunk,
@@ -109,7 +110,16 @@ def test_a_fault_is_refused_and_its_place_named(
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"null", b"\xff", b"{", b'{"epoch":1,"epoch":2}', b"[" * 100_000],
+    [
+        b"",
+        b"[]",
+        b"null",
+        b"\xff",
+        b"{",
+        b'{"epoch":1,"epoch":2}',
+        b"[" * 100_000,
+        b'{"epoch":' + b"1" * 5000 + b"}",
+    ],
 )
 def test_what_is_no_message_is_refused(body: bytes) -> None:
     with pytest.raises(WireError):
@@ -142,8 +152,32 @@ def test_more_samples_than_a_batch_holds_are_refused() -> None:
 def test_an_answer_may_say_more_than_this_agent_knows_but_a_request_may_not() -> None:
     body = changed(messages.DESIRED, "/attempts/0/tomorrow", "new")
     assert decode_answer(Desired, body) == messages.DESIRED
+    body = changed(messages.SYNC, "/attempts/0/tomorrow", "new")
     with pytest.raises(WireError, match="unknown field tomorrow"):
-        decode(Desired, body)
+        decode(Sync, body)
+
+
+def test_a_name_that_stands_twice_is_refused_in_whatever_message() -> None:
+    for message in (messages.SYNC, messages.DESIRED):
+        body = encode(message)
+        first, rest = body[:1], body[1:]
+        repeated = first + rest.split(b",", 1)[0] + b"," + rest
+        with pytest.raises(WireError, match="a name occurs twice"):
+            decode(type(message), repeated)
+
+
+def test_the_same_said_in_another_order_or_with_spaces_is_the_same_message() -> None:
+    document = json.loads(encode(messages.SYNC))
+    turned = json.dumps(dict(reversed(document.items())), indent=1).encode()
+    assert decode(Sync, turned) == messages.SYNC
+
+
+def test_a_chunk_holds_its_bytes_to_the_last_and_not_one_more() -> None:
+    full = Logs(2, (LogChunk(7, 70, Stream.STDOUT, 0, b"x" * MAX_CHUNK_BYTES),))
+    assert decode(Logs, encode(full)) == full
+    more = Logs(2, (LogChunk(7, 70, Stream.STDOUT, 0, b"x" * (MAX_CHUNK_BYTES + 1)),))
+    with pytest.raises(WireError, match=f"at most {MAX_CHUNK_BYTES} bytes"):
+        decode(Logs, encode(more))
 
 
 def test_a_problem_document_of_the_service_is_read_for_its_code() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from agent.book import double_holds
+from agent.remember.attempt_store import double_holds
 from scheduler_service.embedded import broker
 from scheduler_service.embedded.ports import LOOPBACK, free_port
 from scheduler_service.embedded.program import Program, running

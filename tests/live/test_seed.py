@@ -1,10 +1,10 @@
 """The proofs are as good as the rows they look for: new tables and addresses must be added."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
+from msgspec.structs import replace
 from psycopg import sql
 
 from agent import wire

@@ -173,7 +173,7 @@ def test_what_the_database_refuses_ends_the_attempt_all_the_same(
 ) -> None:
     world.apply(moves=(world.move(),))
     # As if a check had been forgotten: only the CHECK on the node's counters is left.
-    monkeypatch.setattr("scheduling.apply.capacity.Room._fits", lambda *_: True)
+    monkeypatch.setattr("scheduling.apply.capacity.FreeCapacity._fits", lambda *_: True)
     Node.objects.filter(pk=world.there.node.pk).update(cpus=1)
 
     world.stop()

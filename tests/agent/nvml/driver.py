@@ -9,7 +9,7 @@ SOURCE = Path(__file__).with_name("nvml.c")
 LIBRARY = "libnvidia-ml.so.1"
 
 
-class GpuState(ctypes.Structure):
+class DriverGpu(ctypes.Structure):
     """Field by field the gpu_t of nvml.c."""
 
     _fields_ = (
@@ -43,7 +43,7 @@ class DriverState(ctypes.Structure):
         ("manual_ns", ctypes.c_uint64),
         ("count", ctypes.c_uint32),
         ("spare", ctypes.c_uint32),
-        ("gpus", GpuState * 8),
+        ("gpus", DriverGpu * 8),
     )
 
 
@@ -68,8 +68,8 @@ class Driver:
             gpu.max_clock_mhz, gpu.temperature_c = 1410, 41
             gpu.updated_ns = self.state.manual_ns
 
-    def gpu(self, index: int = 0) -> GpuState:
-        gpu: GpuState = self.state.gpus[index]
+    def gpu(self, index: int = 0) -> DriverGpu:
+        gpu: DriverGpu = self.state.gpus[index]
         return gpu
 
     def pass_time(self, seconds: float) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 from agent.wire import State
 from tests.agent.conftest import Ground, attempt
 from tests.agent.nvml.driver import Driver
-from tests.agent.service import Service, until
+from tests.agent.service import ScriptedService, until
 
 UUID = "GPU-0a0b0c0d-0000-4000-8000-000000000000"
 
 
 def test_gpus_of_a_running_node(
-    ground: Ground, service: Service, driver: Driver, library: Path
+    ground: Ground, service: ScriptedService, driver: Driver, library: Path
 ) -> None:
     driver.let_time_run()
     # The library directory alone makes the loader find our driver, as it would a real one.
@@ -59,6 +59,6 @@ def test_gpus_of_a_running_node(
     assert agent.running.poll() is None
 
 
-def _syncs(service: Service) -> None:
+def _syncs(service: ScriptedService) -> None:
     count = len(service.syncs)
     until(lambda: len(service.syncs) > count + 2, "more syncs")

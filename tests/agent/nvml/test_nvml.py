@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.controls import Controls, Setting
 from agent.devices.base import ControlRefusedError, DeviceLostError, DevicesError
 from agent.devices.nvml import NvmlSet, type_name
-from agent.journal import Journal
-from agent.sampler import Sampler
+from agent.measure.gpu_controls import GpuControls, GpuSetting
+from agent.measure.sampler import GpuSampler
+from agent.remember.journal import Journal
 from agent.wire import EnergyMethod
 from tests.agent.nvml.driver import Driver
 
@@ -105,18 +105,18 @@ def test_controls_keep_what_held_and_what_was_refused(
     by_uuid = {device.inventory.uuid: device for device in devices.devices}
     uuid = devices.devices[0].inventory.uuid
     journal = Journal(tmp_path / "journal.jsonl")
-    controls = Controls(by_uuid, journal)
-    controls.apply(uuid, Setting(810, 200))
+    controls = GpuControls(by_uuid, journal)
+    controls.apply(uuid, GpuSetting(810, 200))
     assert (driver.gpu().lock_mhz, driver.gpu().limit_mw) == (810, 200_000)
     driver.gpu().refuse_control = 1
-    controls.apply(uuid, Setting(1110, 200))
-    assert controls.settings[uuid] == Setting(810, 200)
+    controls.apply(uuid, GpuSetting(1110, 200))
+    assert controls.settings[uuid] == GpuSetting(810, 200)
     assert "lock clock at 1110 MHz" in controls.refusals[uuid]
     driver.gpu().refuse_control = 0
     # A later agent takes back what the journal says was set, not what was merely wanted.
-    later = Controls(by_uuid, Journal(tmp_path / "journal.jsonl"))
-    assert later.settings[uuid] == Setting(810, 200)
-    later.apply(uuid, Setting())
+    later = GpuControls(by_uuid, Journal(tmp_path / "journal.jsonl"))
+    assert later.settings[uuid] == GpuSetting(810, 200)
+    later.apply(uuid, GpuSetting())
     assert (driver.gpu().lock_mhz, driver.gpu().limit_mw) == (0, 400_000)
 
 
@@ -124,7 +124,7 @@ def test_a_lost_gpu_is_told_and_the_other_goes_on(
     driver: Driver, devices: NvmlSet, tmp_path: Path
 ) -> None:
     by_uuid = {device.inventory.uuid: device for device in devices.devices}
-    sampler = Sampler(by_uuid, tmp_path / "meters.json", "boot", lambda: 1.0)
+    sampler = GpuSampler(by_uuid, tmp_path / "meters.json", "boot", lambda: 1.0)
     sampler.sample()
     driver.gpu(0).lost = 1
     with pytest.raises(DeviceLostError, match="GPU is lost"):
@@ -151,14 +151,14 @@ def test_a_counter_that_starts_anew_never_makes_the_meter_fall(
     gpu = devices.devices[0]
     uuid = gpu.inventory.uuid
     path = tmp_path / "meters.json"
-    sampler = Sampler({uuid: gpu}, path, "boot", lambda: 1.0)
+    sampler = GpuSampler({uuid: gpu}, path, "boot", lambda: 1.0)
     driver.gpu().energy_uj = 9_000_000
     sampler.sample()
     driver.gpu().energy_uj = 1_000_000
     sampler.sample()
     assert [sample.energy_mj for sample in sampler.batch()] == [9_000, 10_000]
     # Another agent of the same boot goes on from there.
-    sampler = Sampler({uuid: gpu}, path, "boot", lambda: 1.0)
+    sampler = GpuSampler({uuid: gpu}, path, "boot", lambda: 1.0)
     driver.gpu().energy_uj = 1_500_000
     sampler.sample()
     assert [(s.energy_mj, s.sequence) for s in sampler.batch()] == [(10_500, 3)]
@@ -171,7 +171,7 @@ def test_without_a_counter_power_is_integrated_and_marked(
     gpu = NvmlSet().devices[0]
     assert gpu.inventory.energy_method is EnergyMethod.INTEGRATED
     now = [10.0]
-    sampler = Sampler({gpu.inventory.uuid: gpu}, tmp_path / "m.json", "boot", lambda: now[0])
+    sampler = GpuSampler({gpu.inventory.uuid: gpu}, tmp_path / "m.json", "boot", lambda: now[0])
     sampler.sample()
     now[0] = 12.0
     sampler.sample()

@@ -2,10 +2,10 @@
 
 import json
 import random
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from agent.wire import Telemetry as Message
 from agent.wire import WireError, decode, encode

@@ -1,10 +1,10 @@
 """A node joins once with its token, comes back under its own, and cannot take what is another's."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from msgspec.structs import replace
 
 from agent.wire import Register
 from clusters.models import Gpu, GpuType, JoinToken, Node

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agent.book import double_holds
+from agent.remember.attempt_store import double_holds
 from scheduler_service.embedded.demo.meters import drawn_by_job
 from scheduler_service.embedded.ports import free_port
 from scheduler_service.settings import BASE_DIR

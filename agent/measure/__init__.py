@@ -1,0 +1,1 @@
+"""What GPUs draw and how fast attempts go, and the clocks and caps that are set."""

@@ -1,0 +1,1 @@
+"""Attempts on this host: started, watched, changed in place and ended."""
