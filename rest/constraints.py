@@ -1,6 +1,22 @@
-"""What the database's constraints mean to a caller, registered by the apps that own them."""
+"""What the database's constraints mean to a caller: said on the constraint, read from the models.
 
+Foreign keys, `unique=True` and the checks of Django's own fields have words by a rule. A model may
+say its own, also of what only a migration's SQL promises:
+`explained = {"field or constraint": Rule(code, pointer, detail)}`.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
+
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
+from django.db import connection, models
+from django.db.models import F, Q
+
+_NAME_MAX = 63
+_GONE = "What this row refers to has just gone, or has just come into use; read again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,13 +26,142 @@ class Rule:
     detail: str
 
 
-_rules: dict[str, Rule] = {}
+class _Explained(models.constraints.BaseConstraint):
+    """Has Django's `violation_error_code` and `violation_error_message`, and where it points.
+
+    Migrations see the plain constraint: words can change without one.
+    """
+
+    plain: type[models.constraints.BaseConstraint]
+
+    def __init__(self, *, pointer: str | None = None, **facts: Any) -> None:
+        self.facts = {**facts, "pointer": pointer}
+        super().__init__(**facts)
+
+    def deconstruct(self) -> Any:
+        _, args, kwargs = super().deconstruct()
+        promised = {name: v for name, v in kwargs.items() if name not in self.non_db_attrs}
+        return f"django.db.models.{self.plain.__name__}", args, promised
+
+    def __eq__(self, other: object) -> bool:
+        """Python asks the subclass first, also when Django compares with a migration's."""
+        if not isinstance(other, self.plain):
+            return NotImplemented
+        return bool(self.deconstruct() == other.deconstruct())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def clone(self) -> Self:
+        return type(self)(**{**self.facts, "name": self.name})
+
+    def rule(self) -> Rule:
+        pointer = self.facts["pointer"]
+        return Rule(
+            code=self.violation_error_code or "conflict",
+            pointer=f"/{self.about()}" if pointer is None else pointer,
+            detail=str(self.violation_error_message),
+        )
+
+    def about(self) -> str:
+        raise NotImplementedError
+
+
+class Check(_Explained, models.CheckConstraint):
+    """Points to the first field of its condition, unless told otherwise."""
+
+    plain = models.CheckConstraint
+
+    def about(self) -> str:
+        return next(_names(self.condition), "")
+
+
+class Unique(_Explained, models.UniqueConstraint):
+    """Points to the last of its fields, unless told otherwise."""
+
+    plain = models.UniqueConstraint
+
+    def about(self) -> str:
+        return self.fields[-1] if self.fields else ""
+
+
+def _names(condition: Any) -> Iterator[str]:
+    if isinstance(condition, tuple):
+        yield str(condition[0]).partition("__")[0]
+    elif isinstance(condition, F):
+        yield str(condition.name)  # type: ignore[attr-defined]
+    elif isinstance(condition, Q):
+        for child in condition.children:
+            yield from _names(child)
+
+
+_told: dict[str, Rule] = {}
 
 
 def explain(constraint: str, *, code: str, pointer: str, detail: str) -> None:
-    """Say once, in the owning app's AppConfig.ready, what breaking `constraint` means."""
-    _rules[constraint] = Rule(code, pointer, detail)
+    """For apps that keep their words apart from their models."""
+    _told[constraint] = Rule(code, pointer, detail)
 
 
 def rule_for(constraint: str | None) -> Rule | None:
-    return _rules.get(constraint) if constraint else None
+    if not constraint:
+        return None
+    return _told.get(constraint) or _rules().get(constraint)
+
+
+@cache
+def _rules() -> dict[str, Rule]:
+    found: dict[str, Rule] = {}
+    for model in apps.get_models():
+        found |= rules_of(model)
+    return found
+
+
+def rules_of(model: type[models.Model]) -> dict[str, Rule]:
+    """Constraint → its words, of one model."""
+    found: dict[str, Rule] = {}
+    for field in model._meta.local_concrete_fields:
+        found |= _of_field(model, field)
+    for constraint in model._meta.constraints:
+        if isinstance(constraint, _Explained):
+            found[constraint.name] = constraint.rule()
+    own: Mapping[str, Rule] = getattr(model, "explained", {})
+    for name, rule in own.items():
+        found |= dict.fromkeys(_constraints_called(model, name), rule)
+    return found
+
+
+def _constraints_called(model: type[models.Model], name: str) -> list[str]:
+    """The constraints of the field of this name, or the constraint itself."""
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return [name]
+    return list(_of_field(model, field))
+
+
+def _of_field(model: type[models.Model], field: Any) -> dict[str, Rule]:
+    table, at, found = model._meta.db_table, f"/{field.name}", {}
+    if field.unique and not field.primary_key:
+        words = f"Another {model._meta.verbose_name} has this {field.verbose_name}; choose another."
+        found[made_name(table, field.column, "key")] = Rule(f"{field.name}_taken", at, words)
+    if field.db_parameters(connection).get("check"):
+        rule = Rule("out_of_range", at, "The value is outside what the column can hold.")
+        found[made_name(table, field.column, "check")] = rule
+    if field.remote_field and field.db_constraint:
+        found[_foreign_key(model, field)] = Rule("reference_changed", at, _GONE)
+    return found
+
+
+def made_name(table: str, column: str, label: str) -> str:
+    """As Postgres names what is declared with its column: the longer part gives way."""
+    room = _NAME_MAX - len(label) - 2
+    while len(table) + len(column) > room:
+        table, column = (table[:-1], column) if len(table) > len(column) else (table, column[:-1])
+    return f"{table}_{column}_{label}"
+
+
+def _foreign_key(model: type[models.Model], field: Any) -> str:
+    """Django's own name for it, digits and all; the migrations ask the same function."""
+    editor: Any = connection.schema_editor()
+    name = editor._fk_constraint_name(model, field, "_fk_%(to_table)s_%(to_column)s")  # noqa: SLF001
+    return str(name).strip('"')

@@ -2,65 +2,54 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-import django_filters
-from django import forms
 from django.db.models import QuerySet
-from django_filters.constants import EMPTY_VALUES
-from rest_framework.exceptions import ValidationError
-from rest_framework.filters import BaseFilterBackend
 from rest_framework.request import Request
 
-from rest import fields
 from rest.pagination import PARAMETERS
 from rest.problems import Fault, Invalid
+from rest.structs.rules import InstantRule, Unfit
+from rest.structs.types import INT64_MAX
+
+INSTANT = InstantRule()
 
 
-class _StrictField(forms.Field):
-    """Parses a query text with the same strict field a body would use."""
-
-    def __init__(self, *, reader: Any, **kwargs: Any) -> None:
-        self.reader = reader
-        kwargs.pop("max_length", None)
-        super().__init__(**kwargs)
-
-    def clean(self, value: Any) -> Any:
-        if value is None:
-            return None
-        try:
-            return self.reader(value)
-        except (ValueError, ValidationError) as error:
-            detail = error.detail[0] if isinstance(error, ValidationError) else str(error)  # type: ignore[index]
-            raise forms.ValidationError(str(detail), code="invalid") from None
-
-
-class Filter(django_filters.Filter):  # type: ignore[misc]
+class Filter:
     """Base of our filters; `schema` is what the OpenAPI document says and the reader enforces."""
 
-    field_class = _StrictField
     schema: Mapping[str, Any] = {}
 
-    def __init__(self, field_name: str | None = None, **kwargs: Any) -> None:
-        super().__init__(field_name, reader=self.read, **kwargs)
+    def __init__(
+        self,
+        field_name: str | None = None,
+        lookup_expr: str = "exact",
+        *,
+        exclude: bool = False,
+        required: bool = False,
+        help_text: str = "",
+    ) -> None:
+        """The column is that of the parameter's own name, unless `field_name` names another."""
+        self.field_name, self.lookup_expr = field_name, lookup_expr
+        self.exclude, self.required, self.help_text = exclude, required, help_text
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.field_name = self.field_name or name
 
     def read(self, text: str) -> Any:
+        """The value that the text says, or ValueError."""
         raise NotImplementedError
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        if value in EMPTY_VALUES:
-            return qs
-        found: QuerySet[Any] = self.get_method(qs)(
-            **{f"{self.field_name}__{self.lookup_expr}": value}
-        )
-        return found
+        wanted = {f"{self.field_name}__{self.lookup_expr}": value}
+        return qs.exclude(**wanted) if self.exclude else qs.filter(**wanted)
 
 
 class IntegerFilter(Filter):
-    schema = {"type": "integer", "minimum": 0, "maximum": fields.INT64_MAX, "format": "int64"}
+    schema = {"type": "integer", "minimum": 0, "maximum": INT64_MAX, "format": "int64"}
 
     def read(self, text: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > fields.INT64_MAX:
+        if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > INT64_MAX:
             raise ValueError("Must be a whole number.")
         return int(text)
 
@@ -85,10 +74,12 @@ class BooleanFilter(Filter):
 
 class InstantFilter(Filter):
     schema = {"type": "string", "format": "date-time"}
-    _reader = fields.Instant()
 
     def read(self, text: str) -> Any:
-        return self._reader.run_validation(text)
+        try:
+            return INSTANT.read(text)
+        except Unfit as unfit:
+            raise ValueError(unfit.detail) from None
 
 
 class TextFilter(Filter):
@@ -113,52 +104,40 @@ class ChoiceFilter(Filter):
         return text
 
 
-class FilterSet(django_filters.FilterSet):  # type: ignore[misc]
-    """Declare filters of this module on it; Meta is not needed."""
+class FilterSet:
+    """Filters declared as the attributes of a class."""
+
+    base_filters: ClassVar[dict[str, Filter]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Filter)}
+        cls.base_filters = {**cls.base_filters, **own}
 
 
-class StrictFilterBackend(BaseFilterBackend):
-    def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
-        filterset_class = getattr(view, "filterset_class", None)
-        if filterset_class is None:
-            return queryset
-        filterset = filterset_class(request.query_params, queryset=queryset, request=request)
-        if not filterset.is_valid():
-            raise Invalid(
-                "A query parameter has a value it cannot have.",
-                errors=[
-                    Fault(f"?{name}", str(error.code or "invalid"), str(error.messages[0]))
-                    for name, listed in filterset.form.errors.as_data().items()
-                    for error in listed
-                ],
-            )
-        return filterset.qs
-
-    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "in": "query",
-                "required": False,
-                "description": str(declared.extra.get("help_text", "")),
-                "schema": dict(declared.schema),
-            }
-            for name, declared in _declared(view).items()
-        ]
+def named(filters: Mapping[str, Filter]) -> Mapping[str, Filter]:
+    """Each filters the column of its own name, unless it names another."""
+    for name, known in filters.items():
+        known.field_name = known.field_name or name
+    return filters
 
 
-def _declared(view: Any) -> dict[str, Any]:
-    filterset_class = getattr(view, "filterset_class", None)
-    return dict(filterset_class.base_filters) if filterset_class else {}
+def filtered(rows: QuerySet[Any], request: Request, filters: Mapping[str, Filter]) -> QuerySet[Any]:
+    faults: list[Fault] = []
+    for name, known in filters.items():
+        if name in request.query_params:
+            try:
+                value = known.read(request.query_params[name])
+            except ValueError as error:
+                faults.append(Fault(f"?{name}", "invalid", str(error)))
+            else:
+                rows = known.filter(rows, value)
+    if faults:
+        raise Invalid("A query parameter has a value it cannot have.", errors=faults)
+    return rows
 
 
-def refuse_unknown_parameters(request: Request, view: Any, action: str) -> None:
+def refuse_unknown_parameters(request: Request, known: list[str]) -> None:
     """Every name must be known and given once."""
-    if not request.META.get("QUERY_STRING"):
-        return
-    known = [*view.query_parameters.get(action, {})]
-    if action == "list":
-        known += [*_declared(view), *PARAMETERS]
     for name, values in request.query_params.lists():
         if name not in known:
             detail = f"There is no parameter {name!r}; known are: {', '.join(known) or 'none'}."
@@ -167,13 +146,18 @@ def refuse_unknown_parameters(request: Request, view: Any, action: str) -> None:
             raise Invalid.at(f"?{name}", "repeated_parameter", "Give each parameter once.")
 
 
+def known_parameters(view: Any, action: str) -> list[str]:
+    known = [*view.query_parameters.get(action, {})]
+    return [*known, *view.list_filters(), *PARAMETERS] if action == "list" else known
+
+
 def read_parameters(request: Request, declared: Mapping[str, Filter]) -> dict[str, Any]:
     """The values of the parameters that were given."""
     read = {}
     for name, known in declared.items():
         if name in request.query_params:
             try:
-                read[name] = known.field.clean(request.query_params[name])
-            except forms.ValidationError as error:
-                raise Invalid.at(f"?{name}", "invalid", error.messages[0]) from None
+                read[name] = known.read(request.query_params[name])
+            except ValueError as error:
+                raise Invalid.at(f"?{name}", "invalid", str(error)) from None
     return read

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import msgspec
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
 from rest.pointers import pointer
 
@@ -17,6 +19,7 @@ _encode = msgspec.json.Encoder(decimal_format="string").encode
 _decode = msgspec.json.Decoder().decode
 # Matches every member's colon, and look-alikes inside texts: never too few.
 _MEMBER = re.compile(rb'"[ \t\r\n]*:')
+_PLAIN_ACCEPT = frozenset({"", "*/*", "application/json"})
 
 
 class UnreadableError(Exception):
@@ -132,3 +135,19 @@ class JSONRenderer(BaseRenderer):
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
         return b"" if data is None else encode(data)
+
+
+class JSONNegotiation(DefaultContentNegotiation):
+    """Content negotiation for a service that only speaks JSON."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[Any, str]:
+        """What nearly every client sends is answered without parsing media types."""
+        if request.META.get("HTTP_ACCEPT", "") in _PLAIN_ACCEPT:
+            return renderers[0], renderers[0].media_type
+        return super().select_renderer(request, renderers, format_suffix)  # type: ignore[no-any-return]
+
+    def filter_renderers(self, renderers: Any, format: str) -> Any:  # noqa: A002
+        """`?format=` means nothing here; strict parameters refuse it later."""
+        return renderers

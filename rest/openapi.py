@@ -123,17 +123,20 @@ def header_parameters(view: Any, action: str, method: str) -> list[Schema]:
 
 
 def query_parameters(view: Any, action: str) -> list[Schema]:
-    declared = view.query_parameters.get(action, {})
+    own = view.query_parameters.get(action, {})
+    if action != "list":
+        return [_of_filter(name, known) for name, known in own.items()]
+    paging = view.pagination_class().get_schema_operation_parameters(view)
     return [
-        _parameter(
-            "query",
-            name,
-            dict(known.schema),
-            known.extra.get("help_text", ""),
-            required=known.extra["required"],
-        )
-        for name, known in declared.items()
+        *(_of_filter(name, known) for name, known in view.list_filters().items()),
+        *paging,
+        *(_of_filter(name, known) for name, known in own.items()),
     ]
+
+
+def _of_filter(name: str, known: Any) -> Schema:
+    said, required = dict(known.schema), known.required
+    return _parameter("query", name, said, known.help_text, required=required)
 
 
 def path_parameter(name: str, view: Any) -> Schema:

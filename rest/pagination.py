@@ -12,9 +12,9 @@ from django.db.models.fields.tuple_lookups import Tuple, TupleGreaterThan, Tuple
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 
-from rest.fields import INT64_MAX
 from rest.json import encode
 from rest.problems import Contradiction, Invalid
+from rest.structs.types import INT64_MAX
 
 LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000

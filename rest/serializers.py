@@ -1,9 +1,11 @@
-"""Serializers that describe shape only: strict, bounded, and built once per class."""
+"""Shapes as DRF serializers, for rooms that do not declare structs yet; to go with the last."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import append_meta
 from rest_framework import serializers
 from rest_framework.validators import UniqueValidator
 
@@ -95,3 +97,46 @@ def validated(
 
 def represented(serializer_class: SerializerClass, row: Any) -> Any:
     return _built(serializer_class, False).to_representation(row)
+
+
+class SerializerSchema(AutoSchema):
+    """The part of the OpenAPI document that comes from serializers."""
+
+    view: Any
+
+    @property
+    def action(self) -> str:
+        return str(getattr(self.view, "action", None) or self.method.lower())
+
+    def get_request_serializer(self) -> Any:
+        return self.view.inputs.get(self.action)
+
+    def get_response_serializers(self) -> Any:
+        return {self.view.success_status(self.action): self.view.output_for(self.action)}
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        return self.action == "list"
+
+    def _map_serializer_field(
+        self, field: Any, direction: Any, bypass_extensions: bool = False
+    ) -> Any:
+        own = getattr(field, "json_schema", None)
+        if own is not None:
+            return append_meta(dict(own), self._get_serializer_field_meta(field, direction))
+        return super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        if direction == "request" and isinstance(serializer, Strict):
+            schema["additionalProperties"] = False
+        if not type(serializer).__dict__.get("__doc__"):
+            # Otherwise the base class would describe every shape.
+            schema.pop("description", None)
+        return schema
+
+    def _get_serializer_field_meta(self, field: Any, direction: Any) -> dict[str, Any]:
+        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
+        if direction == "response":
+            # A default only says what leaving the input out means.
+            meta.pop("default", None)
+        return meta

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard, cast
 
+import msgspec
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,16 +15,24 @@ from rest_framework.viewsets import ViewSetMixin
 from rest import etag, idempotency
 from rest.filters import (
     Filter,
-    StrictFilterBackend,
+    filtered,
+    known_parameters,
+    named,
     read_parameters,
     refuse_unknown_parameters,
 )
-from rest.json import encode
-from rest.negotiation import JSONNegotiation
+from rest.json import JSONNegotiation, encode
 from rest.pagination import KeysetPagination
 from rest.problems import NotFound
 from rest.routing import ID
 from rest.serializers import SerializerClass, represented, validated
+from rest.structs import given, read, show
+
+Shape = type[msgspec.Struct] | SerializerClass
+
+
+def is_struct(shape: Any) -> TypeGuard[type[msgspec.Struct]]:
+    return isinstance(shape, type) and issubclass(shape, msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What the schema shows for one operation; `response` is one item, also of a list."""
+    """What the schema shows for one operation instead of what its fields say, put together.
+
+    `response` is one item, also of a list.
+    """
 
     request: Any = None
     response: Any = None
@@ -48,9 +60,9 @@ class JSONView(APIView):
 
     resource: ClassVar[str]
     rights: ClassVar[Mapping[str, str]] = {}
-    output: ClassVar[SerializerClass]
-    outputs: ClassVar[Mapping[str, SerializerClass]] = {}
-    inputs: ClassVar[Mapping[str, SerializerClass]] = {}
+    output: ClassVar[Shape]
+    outputs: ClassVar[Mapping[str, Shape]] = {}
+    inputs: ClassVar[Mapping[str, Shape]] = {}
     statuses: ClassVar[Mapping[str, int]] = {}
     # Per action: parameters of operations that are not lists, and ids in the path that are not ids.
     query_parameters: ClassVar[Mapping[str, Mapping[str, Filter]]] = {}
@@ -79,23 +91,26 @@ class JSONView(APIView):
         finally:
             self.check_throttles(request)
         self.check_permissions(request)
-        if hasattr(self, str(request.method).lower()):
-            refuse_unknown_parameters(request, self, self.action_name())
+        if request.META.get("QUERY_STRING") and hasattr(self, str(request.method).lower()):
+            refuse_unknown_parameters(request, known_parameters(self, self.action_name()))
 
     def action_name(self) -> str:
         """The viewset's action, or the method of a plain view; HEAD is a GET."""
         method = str(self.request.method).lower()
         return str(getattr(self, "action", None) or ("get" if method == "head" else method))
 
-    def output_for(self, action: str) -> SerializerClass:
+    def output_for(self, action: str) -> Shape:
         return self.outputs.get(action, self.output)
 
     def success_status(self, action: str) -> int:
         return self.statuses.get(action, {"create": 201, "destroy": 204}.get(action, 200))
 
-    def input(self, *, partial: bool = False) -> dict[str, Any]:
-        """The body, checked against the action's input shape."""
-        return validated(self.inputs[self.action_name()], self.request.data, partial=partial)
+    def input(self, *, partial: bool = False) -> Any:
+        """The body, checked against the action's input shape: a struct if that is one."""
+        shape = self.inputs[self.action_name()]
+        if is_struct(shape):
+            return read(shape, self.request.data)
+        return validated(cast(SerializerClass, shape), self.request.data, partial=partial)
 
     def query(self) -> dict[str, Any]:
         """The action's own query parameters, checked; absent ones are absent."""
@@ -127,7 +142,10 @@ class JSONView(APIView):
     def _without_secrets(self, answer: Answer) -> bytes | None:
         if not self.secret_members:
             return None
-        return encode({**answer.body, **dict.fromkeys(self.secret_members)})
+        hidden = dict.fromkeys(self.secret_members)
+        if isinstance(answer.body, msgspec.Struct):
+            return encode(msgspec.structs.replace(answer.body, **hidden))
+        return encode({**answer.body, **hidden})
 
 
 def bodiless(status: int, headers: Mapping[str, str]) -> HttpResponse:
@@ -150,12 +168,19 @@ def respond(answer: Answer) -> HttpResponse:
 class ResourceViewSet(ViewSetMixin, JSONView):
     """A resource; add the mixins of the actions it has and the `perform_` methods they call."""
 
+    filters: ClassVar[Mapping[str, Filter]] = {}
     filterset_class: ClassVar[Any] = None
     ordering_fields: ClassVar[tuple[str, ...]] = ("id",)
-    filter_backends = (StrictFilterBackend,)
     pagination_class = KeysetPagination
     lookup_field = "id"
     lookup_value_regex = ID
+
+    @classmethod
+    def list_filters(cls) -> Mapping[str, Filter]:
+        if cls.filterset_class is not None:
+            declared: Mapping[str, Filter] = cls.filterset_class.base_filters
+            return declared
+        return named(cls.filters)
 
     def rows(self) -> QuerySet[Any]:
         """The rows this caller may see."""
@@ -168,7 +193,14 @@ class ResourceViewSet(ViewSetMixin, JSONView):
         return found
 
     def shown(self, row: Any) -> Any:
-        return represented(self.output_for(self.action_name()), row)
+        shape = self.output_for(self.action_name())
+        if is_struct(shape):
+            return show(shape, row, **self.members(row))
+        return represented(cast(SerializerClass, shape), row)
+
+    def members(self, row: Any) -> Mapping[str, Any]:
+        """Members of the output that the row itself does not have."""
+        return {}
 
     def answer(self, row: Any, status: int = 200) -> Answer:
         headers = {"ETag": etag.etag(self.etag_prefix, row)} if self.etag_prefix else {}
@@ -184,7 +216,7 @@ def crud_rights(resource: str) -> dict[str, str]:
 
 class ListMixin(ResourceViewSet):
     def list(self, request: Request, **kwargs: Any) -> HttpResponse:
-        rows = StrictFilterBackend().filter_queryset(request, self.rows(), self)
+        rows = filtered(self.rows(), request, self.list_filters())
         paginator = self.pagination_class()
         page = paginator.paginate_queryset(rows, request, self)
         return respond(Answer(paginator.page([self.shown(row) for row in page])))
@@ -210,13 +242,15 @@ class CreateMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_create(self, values: dict[str, Any]) -> Any:
+    def perform_create(self, values: Any) -> Any:
+        """`values` is the input: its struct, or a dict of a serializer's fields."""
         raise NotImplementedError
 
 
 class UpdateMixin(ResourceViewSet):
     def partial_update(self, request: Request, **kwargs: Any) -> HttpResponse:
-        changes = self.input(partial=True)
+        sent = self.input(partial=True)
+        changes = given(sent) if is_struct(self.inputs["partial_update"]) else sent
 
         def effect() -> Answer:
             row = self.row()
@@ -225,7 +259,8 @@ class UpdateMixin(ResourceViewSet):
 
         return self.write(effect)
 
-    def perform_update(self, row: Any, changes: dict[str, Any]) -> Any:
+    def perform_update(self, row: Any, changes: Any) -> Any:
+        """`changes` is a dict of the fields that were sent."""
         raise NotImplementedError
 
 

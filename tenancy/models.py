@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from rest.constraints import Check, Unique
 from tenancy.roles import Role
 
 
@@ -23,12 +24,25 @@ class Tenant(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("name",), name="tenant_name_unique"),
-            models.CheckConstraint(
+            Unique(
+                fields=("name",),
+                name="tenant_name_unique",
+                violation_error_code="name_taken",
+                violation_error_message="Another tenant has this name; choose another.",
+            ),
+            Check(
                 condition=Q(gpu_quota__isnull=True) | Q(gpus_in_use__lte=F("gpu_quota")),
                 name="tenant_within_gpu_quota",
+                violation_error_code="quota_below_use",
+                violation_error_message="The quota may not be below the GPUs in use; "
+                "wait or cancel jobs first.",
             ),
-            models.CheckConstraint(condition=Q(weight__gt=0), name="tenant_weight_positive"),
+            Check(
+                condition=Q(weight__gt=0),
+                name="tenant_weight_positive",
+                violation_error_code="out_of_range",
+                violation_error_message="A weight is above 0.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -51,7 +65,14 @@ class Membership(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=("tenant", "user"), name="membership_once_per_tenant"),
+            Unique(
+                fields=("tenant", "user"),
+                name="membership_once_per_tenant",
+                pointer="/username",
+                violation_error_code="already_member",
+                violation_error_message="This user already belongs to the tenant; "
+                "change the membership instead.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -79,10 +100,14 @@ class ApiToken(models.Model):
 
     class Meta:
         constraints = (
-            models.CheckConstraint(
+            Check(
                 condition=Q(role__in=[Role.MEMBER, Role.ADMIN], tenant__isnull=False)
                 | (~Q(role__in=[Role.MEMBER, Role.ADMIN]) & Q(tenant__isnull=True)),
                 name="token_tenant_iff_tenant_role",
+                pointer="/tenant_id",
+                violation_error_code="tenant_not_allowed",
+                violation_error_message="Tokens of a tenant's roles belong to a tenant, "
+                "and no others do.",
             ),
         )
 

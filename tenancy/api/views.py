@@ -8,8 +8,10 @@ from django.utils import timezone
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
+from rest.filters import BooleanFilter, ChoiceFilter, InstantFilter, IntegerFilter, TextFilter
 from rest.problems import Conflict, Contradiction, Forbidden
-from rest.serializers import represented
+from rest.resources import NamedResource, Services
+from rest.structs import given, show
 from rest.views import (
     Answer,
     CreateMixin,
@@ -22,35 +24,27 @@ from rest.views import (
     respond,
 )
 from tenancy import selectors, services, tokens
-from tenancy.api import examples, filters, serializers
+from tenancy.api import structs
 from tenancy.callers import Caller
-from tenancy.models import ApiToken, AuditRow, Membership, Tenant
+from tenancy.models import ApiToken, AuditRow, Membership, MembershipRole
 from tenancy.roles import TENANT_ROLES, Role, rights_of
 
 
-class TenantViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class TenantViewSet(NamedResource):
     """Who pays. Operators manage tenants; a tenant's own tokens read their tenant."""
 
     resource = "tenants"
-    rights = crud_rights("tenants")
-    output = serializers.TenantOut
-    inputs = {"create": serializers.TenantCreate, "partial_update": serializers.TenantPatch}
-    examples = examples.TENANTS
-    filterset_class = filters.TenantFilters
+    output = structs.TenantOut
+    inputs = {"create": structs.TenantCreate, "partial_update": structs.TenantPatch}
+    filters = {"name": TextFilter(), "suspended": BooleanFilter()}
     ordering_fields = ("id", "name", "created_at")
     etag_prefix = "tenant"
-
-    def rows(self) -> QuerySet[Tenant]:
-        return selectors.tenants(self.caller)
-
-    def perform_create(self, values: dict[str, Any]) -> Tenant:
-        return services.tenant_create(self.caller, values)
-
-    def perform_update(self, row: Tenant, changes: dict[str, Any]) -> Tenant:
-        return services.tenant_update(self.caller, row, changes, timezone.now())
-
-    def perform_destroy(self, row: Tenant) -> None:
-        services.tenant_delete(self.caller, row)
+    services = Services(
+        read=selectors.tenants,
+        create=services.tenant_create,
+        update=services.tenant_update,
+        delete=services.tenant_delete,
+    )
 
 
 class MembershipViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
@@ -58,21 +52,21 @@ class MembershipViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, Dest
 
     resource = "memberships"
     rights = crud_rights("memberships")
-    output = serializers.MembershipOut
-    inputs = {
-        "create": serializers.MembershipCreate,
-        "partial_update": serializers.MembershipPatch,
-    }
-    examples = examples.MEMBERSHIPS
-    filterset_class = filters.MembershipFilters
+    output = structs.MembershipOut
+    inputs = {"create": structs.MembershipCreate, "partial_update": structs.MembershipPatch}
+    filters = {"tenant_id": IntegerFilter(), "role": ChoiceFilter(MembershipRole)}
     etag_prefix = "membership"
 
     def rows(self) -> QuerySet[Membership]:
         return selectors.memberships(self.caller)
 
-    def perform_create(self, values: dict[str, Any]) -> Membership:
-        tenant_id = tenant_for(self.caller, values.pop("tenant_id", None))
-        return services.membership_create(self.caller, tenant_id=tenant_id, **values)
+    def perform_create(self, values: structs.MembershipCreate) -> Membership:
+        return services.membership_create(
+            self.caller,
+            tenant_id=tenant_for(self.caller, values.tenant_id or None),
+            username=values.username,
+            role=values.role,
+        )
 
     def perform_update(self, row: Membership, changes: dict[str, Any]) -> Membership:
         return services.membership_update(self.caller, row, **changes)
@@ -86,12 +80,15 @@ class TokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
 
     resource = "tokens"
     rights = {**crud_rights("tokens"), "rotate": "tokens.write"}
-    output = serializers.TokenOut
-    inputs = {"create": serializers.TokenCreate, "rotate": serializers.TokenRotate}
-    outputs = {"create": serializers.TokenWithSecret, "rotate": serializers.TokenWithSecret}
+    output = structs.TokenOut
+    inputs = {"create": structs.TokenCreate, "rotate": structs.TokenRotate}
+    outputs = {"create": structs.TokenWithSecret, "rotate": structs.TokenWithSecret}
     statuses = {"rotate": 201}
-    examples = examples.TOKENS
-    filterset_class = filters.TokenFilters
+    filters = {
+        "tenant_id": IntegerFilter(),
+        "role": ChoiceFilter(list(Role)),
+        "revoked": BooleanFilter("revoked_at", "isnull", exclude=True),
+    }
     secret_members = ("secret",)
 
     def rows(self) -> QuerySet[ApiToken]:
@@ -99,30 +96,28 @@ class TokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
 
     def shown(self, row: ApiToken | tokens.NewToken) -> Any:
         if isinstance(row, tokens.NewToken):
-            shown = represented(serializers.TokenOut, row.token)
-            return {**shown, "secret": row.secret}
+            return show(structs.TokenWithSecret, row.token, secret=row.secret)
         return super().shown(row)
 
-    def perform_create(self, values: dict[str, Any]) -> tokens.NewToken:
-        role = Role(values["role"])
-        given = values.get("tenant_id")
+    def perform_create(self, values: structs.TokenCreate) -> tokens.NewToken:
+        role, facts = Role(values.role), given(values)
         if role in TENANT_ROLES:
-            values["tenant_id"] = tenant_for(self.caller, given)
+            facts["tenant_id"] = tenant_for(self.caller, facts.get("tenant_id"))
         elif self.caller.role != Role.OPERATOR:
             raise Forbidden("Only operators make operator tokens.", code="missing_right")
-        elif given is not None:
+        elif "tenant_id" in facts:
             detail = "A token of this role belongs to no tenant; leave tenant_id out."
             raise Contradiction.at("/tenant_id", "tenant_not_allowed", detail)
-        return tokens.token_create(self.caller, **{**values, "role": role})
+        return tokens.token_create(self.caller, **{**facts, "role": role})
 
     @action(detail=True, methods=["post"])
     def rotate(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Make a successor with the same powers; the old token ends after `overlap_s` seconds."""
-        values = self.input()
+        values: structs.TokenRotate = self.input()
 
         def effect() -> Answer:
             successor = tokens.token_rotate(
-                self.caller, self.row(), overlap_s=values["overlap_s"], now=timezone.now()
+                self.caller, self.row(), overlap_s=values.overlap_s, now=timezone.now()
             )
             return self.answer(successor, 201)
 
@@ -138,9 +133,16 @@ class AuditViewSet(ListMixin, RetrieveMixin):
 
     resource = "audit"
     rights = crud_rights("audit")
-    output = serializers.AuditRowOut
-    examples = examples.AUDIT
-    filterset_class = filters.AuditFilters
+    output = structs.AuditRowOut
+    filters = {
+        "tenant_id": IntegerFilter(),
+        "token_id": IntegerFilter(),
+        "action": TextFilter(),
+        "object_type": TextFilter(),
+        "object_id": IntegerFilter(),
+        "since": InstantFilter("at", "gte"),
+        "until": InstantFilter("at", "lt"),
+    }
     ordering_fields = ("id", "at")
 
     def rows(self) -> QuerySet[AuditRow]:
@@ -152,25 +154,11 @@ class MeView(JSONView):
 
     resource = "me"
     rights = {"get": "me.read"}
-    output = serializers.MeOut
-    examples = examples.ME
+    output = structs.MeOut
 
     def get(self, request: Request) -> HttpResponse:
         caller: Caller = self.caller
-        return respond(
-            Answer(
-                {
-                    "token_id": caller.token_id,
-                    "token_name": caller.token_name,
-                    "role": caller.role,
-                    "tenant_id": caller.tenant_id,
-                    "tenant_name": caller.tenant_name,
-                    "suspended": caller.suspended,
-                    "expires_at": caller.expires_at,
-                    "rights": rights_of(caller.role),
-                }
-            )
-        )
+        return respond(Answer(show(structs.MeOut, caller, rights=rights_of(caller.role))))
 
 
 def tenant_for(caller: Caller, tenant_id: int | None) -> int:

@@ -101,6 +101,6 @@ def test_every_operation_wants_a_token_unless_it_says_so(operations: list[Operat
 
 def test_numbers_are_bounded_as_the_fields_are(schema: dict[str, Any]) -> None:
     shapes = schema["components"]["schemas"]
-    quota = shapes["TenantCreateRequest"]["properties"]["gpu_quota"]
+    quota = shapes["TenantCreate"]["properties"]["gpu_quota"]
     assert (quota["minimum"], quota["maximum"], quota["nullable"]) == (0, 1_000_000, True)
-    assert shapes["TenantCreateRequest"]["properties"]["name"]["maxLength"] == 63
+    assert shapes["TenantCreate"]["properties"]["name"]["maxLength"] == 63
