@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from agent.wire import Cancel, DesiredAttempt, Gang
 from clusters.models import Node
-from engines.agents.node_state import NodeState
+from engines.agents.node_state import KnownNode
 from jobs.models import Allocation, Attempt, Job, Part
 
 # Below the ephemeral range of Linux; neighbours on a node differ by their attempts' ids.
@@ -37,7 +37,7 @@ class DesiredWork:
     cancels: tuple[Cancel, ...] = ()
 
 
-def wanted(node: NodeState, *, now: datetime) -> DesiredWork:
+def wanted(node: KnownNode, *, now: datetime) -> DesiredWork:
     """An attempt counts as fetched once it is in an answer, whether that arrives or not."""
     running = [
         held
@@ -65,7 +65,7 @@ def wanted(node: NodeState, *, now: datetime) -> DesiredWork:
     )
 
 
-def _hand_out(node: NodeState, attempt_ids: list[int], now: datetime) -> frozenset[int]:
+def _hand_out(node: KnownNode, attempt_ids: list[int], now: datetime) -> frozenset[int]:
     """Nothing new for a node that is not ready; a round or cancel may have taken it back, too."""
     if node.state not in (Node.State.READY, Node.State.DRAINING):
         return frozenset()

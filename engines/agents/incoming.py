@@ -10,7 +10,7 @@ from django.db import transaction
 from agent.wire import AttemptRef, AttemptReport, Speed
 from agent.wire import State as ReportState
 from energy.ledger.meters import meters_read
-from engines.agents.node_state import NodeState
+from engines.agents.node_state import KnownNode
 from engines.agents.outcome import attempt_finish
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt, Job, Part
@@ -53,7 +53,7 @@ class Answers:
 
 
 def take_reports(
-    node: NodeState, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime
+    node: KnownNode, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime
 ) -> Answers:
     answers = Answers()
     others = []
@@ -77,7 +77,7 @@ def take_reports(
 
 
 def _note_unreported(
-    node: NodeState, reported: Collection[AttemptRef], answers: Answers, now: datetime
+    node: KnownNode, reported: Collection[AttemptRef], answers: Answers, now: datetime
 ) -> None:
     """An agent speaks of all it has; what it once reported and now leaves out it knows no more.
 

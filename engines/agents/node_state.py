@@ -44,7 +44,7 @@ _TOUCH_AND_READ, _ONLY_READ = _LOOK.format(node=_TOUCH), _LOOK.format(node=_FIND
 
 
 @dataclass(frozen=True, slots=True)
-class HeldAttempt:
+class OpenAttempt:
     """An attempt with open allocations on the node; without a part the node knows nothing of it."""
 
     attempt_id: int
@@ -61,33 +61,33 @@ class HeldAttempt:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeState:
+class KnownNode:
     node_id: int
     state: str
     cluster_id: int
     faults: dict[str, str]
-    held: dict[int, HeldAttempt]
+    held: dict[int, OpenAttempt]
 
 
-def touch(token_id: int, sync: Sync, *, now: datetime) -> NodeState | None:
+def touch(token_id: int, sync: Sync, *, now: datetime) -> KnownNode | None:
     """None for a sync that is late, or of an agent that is no longer this node's."""
     values = {"sequence": sync.sequence + 1, "boot": sync.boot_id, "now": now}
     return _read(_TOUCH_AND_READ, {"token": token_id, "epoch": sync.epoch, **values})
 
 
-def read_state(token_id: int, epoch: int) -> NodeState | None:
+def read_state(token_id: int, epoch: int) -> KnownNode | None:
     return _read(_ONLY_READ, {"token": token_id, "epoch": epoch})
 
 
-def _read(statement: str, values: dict[str, Any]) -> NodeState | None:
+def _read(statement: str, values: dict[str, Any]) -> KnownNode | None:
     rows = fetch(statement, values)
     if not rows:
         return None
     node_id, state, cluster_id, faults, held, _ = rows[0]
-    return NodeState(
+    return KnownNode(
         node_id,
         state,
         cluster_id,
         faults or {},
-        {each[0]: HeldAttempt(*each) for each in held or ()},
+        {each[0]: OpenAttempt(*each) for each in held or ()},
     )

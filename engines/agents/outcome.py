@@ -18,40 +18,38 @@ HOLDING = (State.PLACED, State.RUNNING, State.PREEMPTING)
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptOutcome:
+class JobMove:
     to: State
     reason: str
     detail: str = ""
 
 
-def verdict(job: Job, attempt: Attempt, parts: Sequence[Part]) -> AttemptOutcome:
+def verdict(job: Job, attempt: Attempt, parts: Sequence[Part]) -> JobMove:
     """The first part that went wrong speaks for the gang; what was asked for outranks it."""
     if attempt.reason == "cancel_requested":
-        return AttemptOutcome(State.CANCELLED, "cancelled")
+        return JobMove(State.CANCELLED, "cancelled")
     # Many programs save their state on SIGTERM and exit with 0: that is stopped, not done.
     if all(part.end == End.EXITED and part.exit_code == 0 for part in parts):
-        return AttemptOutcome(State.SUCCEEDED, "exit_0")
+        return JobMove(State.SUCCEEDED, "exit_0")
     if job.state == State.PREEMPTING:
-        return AttemptOutcome(State.QUEUED, (attempt.relocation or {}).get("reason", "preempted"))
+        return JobMove(State.QUEUED, (attempt.relocation or {}).get("reason", "preempted"))
     worst = next((part for part in parts if part.end != End.STOPPED), parts[0])
     return _failure(job, attempt, worst)
 
 
-def _failure(job: Job, attempt: Attempt, part: Part) -> AttemptOutcome:
+def _failure(job: Job, attempt: Attempt, part: Part) -> JobMove:
     if part.end in INFRASTRUCTURE:
         if job.restartable:
-            return AttemptOutcome(State.QUEUED, part.end, part.detail)
-        return AttemptOutcome(
-            State.FAILED, part.end, f"not restartable; {part.detail}".rstrip("; ")
-        )
+            return JobMove(State.QUEUED, part.end, part.detail)
+        return JobMove(State.FAILED, part.end, f"not restartable; {part.detail}".rstrip("; "))
     if part.end == End.REFUSED:
         # Not its number: a job that was moved has had attempts that nobody refused.
         before = Attempt.objects.filter(job=job.pk, reason=REFUSED).count()
         retry = before + 1 < REFUSALS
-        return AttemptOutcome(State.QUEUED if retry else State.FAILED, REFUSED, part.detail)
+        return JobMove(State.QUEUED if retry else State.FAILED, REFUSED, part.detail)
     if part.signal is not None:
-        return AttemptOutcome(State.FAILED, f"signal_{part.signal}", part.detail)
-    return AttemptOutcome(State.FAILED, f"exit_{part.exit_code}", part.detail)
+        return JobMove(State.FAILED, f"signal_{part.signal}", part.detail)
+    return JobMove(State.FAILED, f"exit_{part.exit_code}", part.detail)
 
 
 def attempt_finish(attempt: Attempt, job: Job, parts: Sequence[Part], *, now: datetime) -> None:

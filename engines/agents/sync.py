@@ -13,7 +13,7 @@ from engines.agents.desired import wanted
 from engines.agents.gpu_faults import gpus_report
 from engines.agents.incoming import Answers, take_reports
 from engines.agents.leases import Leases, leases
-from engines.agents.node_state import NodeState, read_state, touch
+from engines.agents.node_state import KnownNode, read_state, touch
 from engines.agents.stale import StaleEpoch, StaleFences
 from jobs.nudge import nudge
 
@@ -65,7 +65,7 @@ def node_sync(token_id: int, sync: Sync, *, now: datetime) -> Desired:
     )
 
 
-def _changed(node: NodeState, answers: Answers, power: Power, now: datetime) -> bool:
+def _changed(node: KnownNode, answers: Answers, power: Power, now: datetime) -> bool:
     """Whether what was read of the node is no longer so."""
     itself = Node.objects.filter(pk=node.node_id)
     if answers.refused:

@@ -28,7 +28,7 @@ class NamedFilter(TextFilter):
         if value is None:
             return qs
         found = self.named.objects.filter(name=value).values_list("pk", flat=True).first()
-        return qs.none() if found is None else qs.filter(**{self.field_name: found})
+        return qs.none() if found is None else qs.filter(**{str(self.field_name): found})
 
 
 class ProfileFilter(TextFilter):

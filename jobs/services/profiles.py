@@ -13,8 +13,7 @@ from jobs.profiling import fits
 from jobs.profiling.checks import troubles
 from jobs.profiling.knowledge import gpu_limits, typed
 from jobs.services.owners import owner_id, owner_name
-from jobs.specs import POINTS_MAX, PointsSpec, ProfileChanges, ProfileSpec, given
-from jobs.specs import PointSpec
+from jobs.specs import POINTS_MAX, PointSpec, PointsSpec, ProfileChanges, ProfileSpec, given
 from policies.performance.points import FitRefused
 from rest.etag import delete_versioned, update_versioned
 from rest.pointers import pointer

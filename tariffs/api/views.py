@@ -51,7 +51,8 @@ class TariffViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyM
 
     def input(self, *, partial: bool = False) -> dict[str, Any]:
         # DRF would hand `partial` down to each period, whose members are not optional.
-        return super().input(partial=False)
+        values: dict[str, Any] = super().input(partial=False)
+        return values
 
     def perform_create(self, values: dict[str, Any]) -> Tariff:
         return services.tariff_create(caller=self.caller, values=values)

@@ -5,7 +5,7 @@ from django.db import IntegrityError, connection
 
 from clusters.models import Cluster, Node
 from engines.agents.desired import wanted
-from engines.agents.node_state import HeldAttempt, NodeState
+from engines.agents.node_state import KnownNode, OpenAttempt
 from jobs.models import Allocation, Attempt, Job
 from policies.contract.plan import Piece, Plan, Retune, Start
 from scheduling.apply.apply import apply_plan
@@ -111,11 +111,11 @@ def test_the_agent_is_told_the_new_share(cluster: Cluster) -> None:
 
     def told() -> tuple[int, int]:
         cpus, memory_mib = Allocation.objects.values_list("cpus", "memory_mib").get(attempt=attempt)
-        held = HeldAttempt(
+        held = OpenAttempt(
             attempt.pk, attempt.fence, "running", "", None, cpus, memory_mib, "running", None, None,
             unreported=False,
         )  # fmt: skip
-        seen = NodeState(node.pk, "ready", cluster.pk, {}, {attempt.pk: held})
+        seen = KnownNode(node.pk, "ready", cluster.pk, {}, {attempt.pk: held})
         (wants,) = wanted(seen, now=NOW).attempts
         return wants.cpus, wants.memory_mib
 
