@@ -35,7 +35,7 @@ def test_an_attempt_runs_once_its_shim_has_taken_the_claim(node: SupervisedNode)
     node.accept(ONE)
     shim = node.claim(ONE)
     assert [report.state for report in node.reports()] == [State.RUNNING]
-    assert node.gpus["GPU-a"].occupant is shim
+    assert node.gpus["GPU-a"].occupant is shim  # type: ignore[comparison-overlap]
     assert node.gpus["GPU-b"].occupant is None
     assert node.events() == ["hold", "start"]
 
