@@ -260,7 +260,7 @@ def test_a_living_shim_goes_on_with_its_cpus_and_gpu(node: SupervisedNode) -> No
     assert node.launcher.launched == []
     assert node.events() == ["hold", "control", "start", "adopt"]
     assert (node.run(wanted).cpus, node.gpus["GPU-a"].clock_mhz) == (cpus, 1200)
-    assert node.gpus["GPU-a"].occupant is shim  # type: ignore[comparison-overlap]
+    assert node.gpus["GPU-a"].occupant is shim
     assert node.supervisor.gpus.sampler.holders == {"GPU-a": 7, "GPU-b": None}
     node.accept(wanted, attempt(8, 80, gpu_uuids=("GPU-b",), cpus=3))
     assert node.supervisor.attempts.runs[AttemptRef(8, 80)].cpus.isdisjoint(cpus)
