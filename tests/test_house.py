@@ -77,6 +77,21 @@ def test_no_statement_names_a_table_of_a_room_above() -> None:
     assert upwards == []
 
 
+def test_docs_name_files_that_exist() -> None:
+    path = re.compile(
+        rf"`((?:{'|'.join([*_layers(), *BESIDE, 'docs', 'deploy'])})/[\w./-]*\w\.\w+)`"
+    )
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    gone = [
+        f"{page.relative_to(ROOT)}: {found[1]}"
+        for page in pages
+        if page.name != "CHANGELOG.md"
+        for found in path.finditer(page.read_text())
+        if not (ROOT / found[1]).exists()
+    ]
+    assert gone == []
+
+
 def test_changelog_knows_the_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert version in (ROOT / "CHANGELOG.md").read_text()

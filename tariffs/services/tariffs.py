@@ -1,4 +1,4 @@
-"""Writes of tariffs; a stored tariff is one that policies/models can evaluate."""
+"""Writes of tariffs; a stored tariff is one that policies/pricing can evaluate."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
