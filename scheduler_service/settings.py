@@ -113,7 +113,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 THROTTLE_PER_MINUTE = environment.integer("THROTTLE_PER_MINUTE", 60_000)
 THROTTLE_ANONYMOUS_PER_MINUTE = environment.integer("THROTTLE_ANONYMOUS_PER_MINUTE", 600)
 
-# Agents (engines/agents/leases.py says what the two leases mean); intervals stretch with many nodes.
+# Agents (engines/agents/leases.py says what both leases mean); intervals stretch with many nodes.
 SYNC_INTERVAL_S = environment.number("SYNC_INTERVAL_S", 1.0)
 SAMPLE_INTERVAL_S = environment.number("SAMPLE_INTERVAL_S", 1.0)
 NODE_LEASE_S = environment.number("NODE_LEASE_S", 15.0)

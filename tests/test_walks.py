@@ -1,6 +1,7 @@
 """docs/architecture.md shows the walks through the house; each step exists and calls the next."""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ ALL = [(title, step) for title, steps in walks().items() for step in steps]
 FOLLOWED = [
     (title, one, other)
     for title, steps in walks().items()
-    for one, other in zip(steps, steps[1:], strict=False)
+    for one, other in itertools.pairwise(steps)
     if other.called
 ]
 
@@ -113,6 +114,6 @@ def test_each_step_calls_the_next(title: str, step: Step, after: Step) -> None:
 def test_a_job_reaches_its_bill_through_few_files_and_rooms() -> None:
     (steps,) = (steps for title, steps in walks().items() if "bill" in title)
     rooms = [step.room for step in steps]
-    changes = sum(one != other for one, other in zip(rooms, rooms[1:], strict=False))
+    changes = sum(one != other for one, other in itertools.pairwise(rooms))
     assert len({step.file for step in steps}) <= AT_MOST_FILES
     assert changes <= AT_MOST_CHANGES_OF_ROOM

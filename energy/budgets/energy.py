@@ -1,7 +1,7 @@
 """What a cluster may still draw of its energy per day or month, PUE included.
 
-Minutes are counted once their readings are in (energy/budgets/energy_meter.py). What was drawn since then is
-taken to be what the last measured minute says.
+Minutes are counted once their readings are in (energy/budgets/energy_meter.py). What was drawn
+since then is taken to be what the last measured minute says.
 """
 
 from dataclasses import dataclass

@@ -17,7 +17,8 @@ HOUR_SETTLES = timedelta(minutes=2)
 # was given away: such a reading is left out, and counted for its node.
 _READ = """
 WITH reported AS (
-    SELECT gpu.id AS gpu_id, reported.start_mj, reported.now_mj, reported.integrated, allocation.tenant_id,
+    SELECT gpu.id AS gpu_id, reported.start_mj, reported.now_mj, reported.integrated,
+           allocation.tenant_id,
            2.0 * kind.max_w
                * (extract(epoch FROM %(until)s - allocation.held_at) * 1000 + 60000) AS most_mj
     FROM unnest(%(uuids)s::text[], %(starts)s::int8[], %(nows)s::int8[], %(integrated)s::bool[])

@@ -58,7 +58,8 @@ GROUP BY wanted.job_id
 """
 _ASK = """
 UPDATE jobs_attempt attempt
-SET state = 'stopping', reason = asked.reason, relocation = asked.relocation, relocation_until_at = %(until)s
+SET state = 'stopping', reason = asked.reason, relocation = asked.relocation,
+    relocation_until_at = %(until)s
 FROM unnest(%(attempts)s::int8[], %(reasons)s::text[], %(relocation)s::jsonb[])
      AS asked (id, reason, relocation)
 WHERE attempt.id = asked.id
@@ -211,7 +212,7 @@ def _ask(asked: Mapping[int, Change], round_id: int, now: datetime) -> None:
 
 
 def _relocation(entry: Change, round_id: int) -> dict[str, Any]:
-    """What scheduling/snapshot/queries.py reads: GPUs by index, as a mask may exceed a JSON number."""
+    """What snapshot/queries.py reads: GPUs by index, as a mask may exceed a JSON number."""
     return {
         "reason": reason_of(entry),
         "round": round_id,

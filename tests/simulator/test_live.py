@@ -146,7 +146,7 @@ def test_a_policy_plans_the_same_in_the_world_as_live(name: str) -> None:
 
 
 def as_loaded(job: Job) -> None:
-    """What scheduling/snapshot/load.py makes of estimates; blocked jobs do not take part in a run."""
+    """What a round's load makes of estimates; blocked jobs do not take part in a run."""
     columns = job.columns
     if job.state == JobState.STOPPING:
         job.state = JobState.RUNNING
