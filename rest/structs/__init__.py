@@ -17,6 +17,7 @@ from rest.structs.types import (
     amount,
     json_object,
     matching,
+    one_of,
     text,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "json_object",
     "matching",
     "node_of",
+    "one_of",
     "patch_of",
     "read",
     "show",

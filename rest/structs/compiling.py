@@ -45,15 +45,12 @@ def _default(field: inspect.Field) -> Any:
     return MISSING if field.default_factory is NODEFAULT else field.default_factory()
 
 
-def _node(info: Any, show: Show, said: Schema | None = None, rule: Any = None) -> Node:  # noqa: PLR0911, PLR0912 - a table in code
+def _node(info: Any, show: Show, said: Schema | None = None) -> Node:  # noqa: PLR0911 - a table in code
     match info:
         case inspect.Metadata():
-            rule = (info.extra or {}).get("rule", rule)
-            return _node(info.type, show, {**(info.extra_json_schema or {}), **(said or {})}, rule)
+            return _declared(info, show)
         case inspect.UnionType():
-            return NullableNode(_only(info, show, rule), said)
-        case inspect.DecimalType() | inspect.DateTimeType() | inspect.DictType() if rule:
-            return RuledNode(rule, said)
+            return NullableNode(_only(info, show), said)
         case inspect.IntType():
             return NumberNode(info, whole=True, said=said)
         case inspect.FloatType():
@@ -77,11 +74,28 @@ def _node(info: Any, show: Show, said: Schema | None = None, rule: Any = None) -
     raise TypeError(f"{info} has no rule; declare it with the types of rest.structs.")
 
 
-def _only(union: inspect.UnionType, show: Show, rule: Any) -> Node:
+def _declared(info: inspect.Metadata, show: Show) -> Node:
+    """A type with words, and perhaps a rule, of ours."""
+    said, extra = info.extra_json_schema or {}, info.extra or {}
+    if isinstance(info.type, inspect.Metadata):
+        inner = info.type
+        said, extra = {**(inner.extra_json_schema or {}), **said}, {**(inner.extra or {}), **extra}
+        return _declared(inspect.Metadata(inner.type, said, extra), show)
+    if isinstance(info.type, inspect.UnionType):
+        return NullableNode(_only(info.type, show, extra), said)
+    if "rule" in extra:
+        return RuledNode(extra["rule"], said)
+    if "choices" in extra:
+        return ChoiceNode(extra["choices"], said)
+    return _node(info.type, show, said)
+
+
+def _only(union: inspect.UnionType, show: Show, extra: Schema | None = None) -> Node:
     kinds = [kind for kind in union.types if not isinstance(kind, inspect.NoneType)]
     if len(kinds) != 1:
         raise TypeError(f"A field has one type, or one and null, not {union}.")
-    return _node(kinds[0], show, None, rule)
+    kind = kinds[0]
+    return _declared(inspect.Metadata(kind, extra=extra), show) if extra else _node(kind, show)
 
 
 def _struct_node(struct: type[Struct], show: Show, said: Schema | None) -> Node:

@@ -191,17 +191,19 @@ class StructNode(Node):
         if not isinstance(value, dict):
             yield Fault(pointer(path), "invalid", "Must be an object.")
             return
+        if self.closed:
+            yield from self._unknown(value, path)
         for member in self.members:
             if member.name in value:
                 yield from nonnull_faults(member.node, value[member.name], (*path, member.name))
             elif member.required:
                 yield Fault(pointer((*path, member.name)), "required", "This field is required.")
-        if self.closed:
-            known = {member.name for member in self.members}
-            for name in value:
-                if name not in known:
-                    at = pointer((*path, name))
-                    yield Fault(at, "unknown_field", "There is no such field.")
+
+    def _unknown(self, value: dict[str, Any], path: Path) -> Iterator[Fault]:
+        known = {member.name for member in self.members}
+        for name in value:
+            if name not in known:
+                yield Fault(pointer((*path, name)), "unknown_field", "There is no such field.")
 
     def schema(self, refer: Refer) -> Schema:
         reference = refer(self)

@@ -1,5 +1,7 @@
 """Types of struct fields: each says its bounds, its description and its example once."""
 
+import re
+from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any
@@ -52,6 +54,19 @@ def matching(
         examples=_listed(example),
         description=description,
         extra_json_schema={"pattern": pattern},
+    )
+
+
+def one_of(
+    values: Iterable[str], *, example: str | None = None, description: str | None = None
+) -> Meta:
+    """A text out of a list that is only known when the program runs, such as a registry's names."""
+    listed = list(values)
+    return Meta(
+        pattern=rf"^(?:{'|'.join(map(re.escape, listed))})\Z",
+        examples=_listed(example),
+        description=description,
+        extra={"choices": listed},
     )
 
 

@@ -28,6 +28,7 @@ from rest.structs import (
     given,
     matching,
     node_of,
+    one_of,
     patch_of,
     read,
     show,
@@ -52,6 +53,7 @@ class Car(Input, frozen=True, kw_only=True):
     label: Annotated[str, text(10)] = "none"
     code: Annotated[str, matching("^[A-Z]{2}$")] | None = None
     colour: Colour = Colour.RED
+    maker: Annotated[str, one_of(["vw", "b.m"])] | None = None
     fuel: Literal["gas", "power"] = "power"
     weight: Annotated[Decimal, amount(5, 2, sign=Sign.POSITIVE)] | UnsetType = UNSET
     built_at: Instant | None = None
@@ -76,6 +78,7 @@ def faults(struct: type[msgspec.Struct], data: Any) -> list[tuple[str, str]]:
         ("label", "\U0001f600é", "\U0001f600é"),
         ("code", None, None),
         ("colour", "blue", Colour.BLUE),
+        ("maker", "b.m", "b.m"),
         ("weight", "0.01", Decimal("0.01")),
         ("built_at", "2026-01-31T08:00:00Z", datetime(2026, 1, 31, 8, tzinfo=UTC)),
         ("built_at", "2026-01-31t08:00:00.1234567+01:00",
@@ -103,6 +106,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "code": [("ab", "pattern"), ("AB\n", "pattern"), ([], "invalid")],
     "colour": [("green", "invalid_choice"), (1, "invalid_choice"), ("", "invalid_choice"),
                (["red"], "invalid_choice"), (None, "null")],
+    "maker": [("bxm", "invalid_choice"), ("vw\n", "invalid_choice"), (5, "invalid_choice")],
     "fuel": [("coal", "invalid_choice"), (True, "invalid_choice")],
     "weight": [(1, "not_text"), (0.5, "not_text"), (None, "null"),
                *((bad, "notation") for bad in ("1e2", "1.", ".5", "+1", " 1", "1\n", "01", "NaN",
@@ -130,6 +134,7 @@ def test_every_fault_is_named_at_once_wherever_it_stands() -> None:
     wheels = [{"bolts": 1, "x/y": 2}, {}, {"bolts": 10}, {"bolts": 1, "price": 1}, 5, None]
     sent = {"wheels": wheels[:4], "stickers": {"a": 1}, "zeal": 1, "speed": "1"}
     assert faults(Car, sent) == [
+        ("/zeal", "unknown_field"),
         ("/name", "required"),
         ("/speed", "invalid"),
         ("/stickers/a", "invalid"),
@@ -137,7 +142,6 @@ def test_every_fault_is_named_at_once_wherever_it_stands() -> None:
         ("/wheels/1/bolts", "required"),
         ("/wheels/2/bolts", "max_value"),
         ("/wheels/3/price", "not_text"),
-        ("/zeal", "unknown_field"),
     ]
     assert faults(Car, {"name": "a", "wheels": wheels[4:]}) == [
         ("/wheels/0", "invalid"),
@@ -287,6 +291,9 @@ def test_an_input_is_published_with_its_bounds() -> None:
         "type": "string", "minLength": 1, "pattern": "^[A-Z]{2}$", "nullable": True,
         "default": None,
     }  # fmt: skip
+    assert members["maker"] == {
+        "type": "string", "enum": ["vw", "b.m", None], "nullable": True, "default": None,
+    }  # fmt: skip
     assert members["colour"] == {"type": "string", "enum": ["red", "blue"], "default": "red"}
     assert members["speed"] == {
         "type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 500, "default": 1.0,
@@ -295,6 +302,18 @@ def test_an_input_is_published_with_its_bounds() -> None:
     assert members["wheels"] == {
         "type": "array", "items": {"$ref": "Wheel"}, "minItems": 1, "maxItems": 4,
     }  # fmt: skip
+
+
+def test_the_outer_words_win_and_the_inner_rules_stay() -> None:
+    class Said(Input, frozen=True):
+        weight: Annotated[
+            Annotated[Decimal, amount(5, 2, example="1", description="Inner.")] | UnsetType,
+            Meta(description="Outer."),
+        ] = UNSET
+
+    said = component(Said)["properties"]["weight"]
+    assert (said["format"], said["description"]) == ("decimal", "Outer.")
+    assert node_of(Said).example() == {"weight": "1"}
 
 
 def test_an_output_promises_members_but_no_bounds() -> None:
