@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 # Top-level folders with Python in them that are not rooms of the service.
-BESIDE = {"agent", "benchmarks", "examples", "lab", "tests"}
+BESIDE = {"agent", "examples", "lab", "tests"}
 
 
 def _layers() -> set[str]:

@@ -30,7 +30,7 @@ name = "fifo"
 [[policies]]
 name = "las"
 label = "LAS"
-[policies.contract.parameters]
+[policies.parameters]
 queue_gpu_s = [100, 1000]
 """
 

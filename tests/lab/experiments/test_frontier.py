@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lab.__main__ import main
+from lab.experiments import frame
 from lab.experiments.frontier import experiment, openb, philly, settings
 from lab.experiments.frontier.front import Spot, dominates, found, outside
 from lab.experiments.frontier.gap import gap_cases
@@ -26,7 +28,6 @@ from lab.experiments.frontier.world import World, begins_s, carbon, price, with_
 from lab.experiments.powerflow import settings as powerflow_settings
 from policies.pricing.curve import Curve
 from policies.registry import build, policy_names
-from simulator.cli import main
 from simulator.scenario.files import data_directory
 from simulator.workload import Workload
 
@@ -243,9 +244,9 @@ def test_a_small_window_from_the_command_to_the_page(
     small: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiment, "GRID", small)
+    monkeypatch.setattr(experiment, "EXPERIMENT", experiment.frontier(small))
     monkeypatch.setattr(
-        experiment,
+        frame,
         "run_all",
         lambda _d, cases, run, **_: {n: {**run(c), "cpu_s": 1.0} for n, c in cases.items()},
     )

@@ -1,6 +1,5 @@
 """The ANDREAS experiment: its settings, what a world without stopping costs allows, its table."""
 
-import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.experiments.andreas import experiment
+from lab.experiments import frame
+from lab.experiments.andreas.experiment import EXPERIMENT
 from lab.experiments.andreas.settings import (
     ANDREAS,
     APPS,
@@ -199,11 +199,9 @@ def test_the_experiment_writes_its_table_and_bars(
         return {**costs, "call_ms": 10.0, "series": None, "cpu_s": 1.0}
 
     monkeypatch.setattr(
-        experiment, "run_all", lambda _d, cases, _r, **_: {n: record(c) for n, c in cases.items()}
+        frame, "run_all", lambda _d, cases, _r, **_: {n: record(c) for n, c in cases.items()}
     )
-    monkeypatch.setattr(experiment, "_write_report", lambda *_: None)
-    given = argparse.Namespace(processes=1, fresh=False)
-    assert experiment.reproduce(tmp_path, given) == 0
+    frame.reproduce(EXPERIMENT, tmp_path, processes=1)
     results = json.loads((tmp_path / "results.json").read_text())
     assert len(results["runs"]) == 4 * 3 * (5 + 6 + 1 + 1 + 5)
     assert all(bar["holds"] for bar in results["bars"])

@@ -1,6 +1,5 @@
 """The PowerFlow-style experiment: its curve by hand, its worlds, and budgets kept while running."""
 
-import argparse
 import json
 import math
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lab.experiments import frame
 from lab.experiments.powerflow import experiment, settings
 from lab.experiments.powerflow.curve import Point, front, jct_at, ratio, spread
 from lab.experiments.powerflow.settings import Case, most_w, setting_of, workload
@@ -17,7 +17,7 @@ from policies.registry import build
 from simulator.engine import Engine, Pace
 from simulator.measure import measure
 from simulator.workload import Workload
-from tests.lab.test_analysim import needs_data
+from tests.lab.experiments.test_analysim import needs_data
 
 SWEPT = [Point(30.0, 100.0), Point(20.0, 200.0), Point(25.0, 220.0), Point(40.0, 90.0)]
 
@@ -144,13 +144,12 @@ def test_reproduce_writes_results_and_a_page_with_the_curves(
         }
 
     monkeypatch.setattr(
-        experiment,
+        frame,
         "run_all",
         lambda directory, runs, run, **_: {name: shortcut(case) for name, case in runs.items()},
     )
     monkeypatch.setattr(experiment, "workload", lambda window: some_jobs())
-    given = argparse.Namespace(processes=1, fresh=False)
-    assert experiment.reproduce(tmp_path, given) == 0
+    frame.reproduce(experiment.EXPERIMENT, tmp_path, processes=1)
     results = json.loads((tmp_path / "results.json").read_text())
     # 5000 s against 3000 / 0.9 s, in every window and for every baseline.
     assert [(bar["value"]["mean"], bar["holds"]) for bar in results["bars"]] == [
