@@ -1,5 +1,7 @@
 """`python -m lab` and `python -m lab.benchmarks` start, and say what they do not know."""
 
+import importlib
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -8,8 +10,8 @@ import pytest
 
 from lab.__main__ import COMMANDS
 from lab.__main__ import main as lab
-from lab.benchmarks.__main__ import NAMES
 from lab.benchmarks.__main__ import main as benchmarks
+from lab.benchmarks.catalogue import BENCHMARKS, Benchmark
 from lab.experiments.catalogue import EXPERIMENTS, experiment
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +48,13 @@ def test_an_unknown_benchmark_is_named_with_those_that_there_are(
 ) -> None:
     assert benchmarks(["warp"]) == 2
     assert "no benchmark 'warp'; there are agents, andreas," in capsys.readouterr().err
-    assert len(NAMES) == 14
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
+def test_every_benchmark_can_be_called(benchmark: Benchmark) -> None:
+    measure = importlib.import_module(benchmark.module).main
+    given = ["postgres://here"] if benchmark.database else []
+    inspect.signature(measure).bind(*given)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

@@ -173,7 +173,7 @@ def _row(case: Case, records: Records) -> list[str]:
 
 def _plotted(records: Records) -> dict[str, Mapping[str, Any]]:
     """Records by the label of their curve."""
-    found = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for policy in DISTINCT:
         for preempt, move in ((False, False), (True, False), (True, True)):
             case = _bar_case(policy, SEEDS[0], preemption=preempt, migration=move).settled()
