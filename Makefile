@@ -48,7 +48,7 @@ lint: $(STAMP) ## Format, lint, types, imports, migrations, API schema
 check: lint test ## Everything CI does
 
 bench: $(STAMP) ## Print figures as JSON lines; make bench NAME=x for one
-	@$(BIN)/python -m benchmarks $(NAME)
+	@$(BIN)/python -m lab.benchmarks $(NAME)
 
 fuzz: $(STAMP) ## Fuzz the API from its schema; make fuzz N=100000 for a campaign
 	@$(BIN)/python -m tests.fuzz --requests $(N)

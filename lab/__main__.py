@@ -1,15 +1,16 @@
 """`python -m lab COMMAND`."""
 
 import argparse
+import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from lab.data.cli import main as data
-
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "data": data,
+COMMANDS = {
+    "calibrate": "lab.calibration.cli",
+    "data": "lab.data.cli",
+    "reproduce": "lab.experiments.cli",
 }
-"""Each takes the arguments after its name and returns the exit code."""
+"""Modules whose `main` takes the arguments after the name and returns the exit code."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -17,7 +18,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of the command")
     given = parser.parse_args(arguments)
-    return COMMANDS[given.command](given.arguments)
+    # Only now: a command need not wait for what others import.
+    code: int = importlib.import_module(COMMANDS[given.command]).main(given.arguments)
+    return code
 
 
 if __name__ == "__main__":

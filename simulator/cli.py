@@ -1,4 +1,4 @@
-"""The commands: run, compare, sweep, reproduce, calibrate and fit."""
+"""The commands: run, compare, sweep and fit."""
 
 import argparse
 import itertools
@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 
-from lab.calibration.program import calibrate
-from lab.experiments.catalogue import EXPERIMENTS
 from policies.contract.parameters import ParameterError
 from policies.registry import policy_names
 from simulator.generate.fit import fit
@@ -114,15 +112,6 @@ def sweep(given: argparse.Namespace) -> int:
     return 0
 
 
-def reproduce(given: argparse.Namespace) -> int:
-    return EXPERIMENTS[given.experiment](Path("var/experiments") / given.experiment, given)
-
-
-def calibrate_all(given: argparse.Namespace) -> int:
-    """Refit GPU types and applications to public measurements; errors on what was left out."""
-    return calibrate(Path("var/experiments/calibration"), given)
-
-
 def fit_trace(given: argparse.Namespace) -> int:
     """Fit the job model of a trace and store it where `generate` finds it."""
     path = given.path or data_directory() / "philly" / "philly.csv.gz"
@@ -204,16 +193,6 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--policy", action="append", choices=policy_names())
         if name == "sweep":
             sub.add_argument("--vary", action="append", required=True, metavar="FIELD=V1,V2")
-    sub = commands.add_parser("reproduce", help="Run a published experiment and check its claims.")
-    sub.add_argument("experiment", choices=sorted(EXPERIMENTS))
-    sub.add_argument("--processes", type=int, default=cores())
-    sub.add_argument("--fresh", action="store_true", help="forget runs that are done already")
-    sub.set_defaults(command=reproduce)
-    sub = commands.add_parser("calibrate", help=calibrate_all.__doc__)
-    sub.add_argument("--processes", type=int, default=cores())
-    sub.add_argument("--fresh", action="store_true", help="forget fits that are done already")
-    sub.add_argument("--ship", action="store_true", help="store the parameters in the project")
-    sub.set_defaults(command=calibrate_all)
     sub = commands.add_parser("fit", help=fit_trace.__doc__)
     sub.add_argument("format", choices=sorted(READERS))
     sub.add_argument("path", type=Path, nargs="?")

@@ -1,28 +1,22 @@
-"""`python -m benchmarks [NAME]`: run all benchmarks, or one; only figures go to standard output."""
+"""`python -m lab.benchmarks [NAME…]`: run all, or some; only figures go to standard output."""
 
 import subprocess
 import sys
 
-# In the order of `make bench`; each is a module that runs by itself.
-NAMES = (
-    "agents", "andreas", "api", "fairwatt", "plan", "powerflow", "profiles", "round", "simulator",
-    "synergy", "agreement", "andreas-live", "powerflow-live", "synergy-live",
-)  # fmt: skip
+from lab.benchmarks.catalogue import BENCHMARKS
 
 
 def main(arguments: list[str]) -> int:
-    unknown = [name for name in arguments if name not in NAMES]
+    unknown = [name for name in arguments if name not in BENCHMARKS]
     if unknown:
-        sys.stderr.write(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}\n")
+        sys.stderr.write(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}\n")
         return 2
     worst = 0
-    for name in arguments or NAMES:
+    for name in arguments or BENCHMARKS:
         sys.stderr.write(f"# {name}\n")
         # A process each: peak memory and caches of one do not colour the next.
-        code = subprocess.run(
-            [sys.executable, "-m", f"benchmarks.{name.replace('-', '_')}"], check=False
-        ).returncode
-        worst = max(worst, code)
+        command = [sys.executable, "-m", "lab.benchmarks.run", name]
+        worst = max(worst, subprocess.run(command, check=False).returncode)
     return worst
 
 

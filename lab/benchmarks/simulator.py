@@ -102,8 +102,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        measured = run(sys.argv[1], sys.argv[2])
-        print(measured.jobs_per_s, measured.peak_mib)
-    else:
-        main()
+    measured = run(*sys.argv[1:])
+    print(measured.jobs_per_s, measured.peak_mib)

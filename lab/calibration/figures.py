@@ -1,4 +1,4 @@
-"""Plots of measured against fitted, as SVG for the report."""
+"""Plots of measured against fitted, for the report."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,17 +9,17 @@ from matplotlib.figure import Figure
 
 from lab.calibration.left_out import Record
 from lab.calibration.measurements import CapCase, CountSeries
-from simulator.report.svg import svg_of
+from lab.experiments.frame import Plot
 
 COLUMNS = 3
 PANEL_INCHES = (4.2, 2.8)
 COLOURS = 10
 
 
-def figures_of(
+def plots_of(
     caps: Sequence[CapCase], counts: Sequence[CountSeries], records: Mapping[str, Record]
-) -> list[tuple[str, str]]:
-    figures = []
+) -> list[Plot]:
+    plots = []
     for gpu_type in dict.fromkeys(case.gpu_type for case in caps):
         panels: dict[str, list[tuple[str, list[Record]]]] = defaultdict(list)
         for case in (one for one in caps if one.gpu_type == gpu_type):
@@ -29,7 +29,7 @@ def figures_of(
                 mean = sum(row["measured"] for row in rows) / len(rows)
                 panels[case.application].append((str(case.batch), _over(rows, mean)))
         title = f"{gpu_type}: energy of an epoch against the power cap, over its mean"
-        figures.append((title, _grid(panels, "cap_w", "cap, W", log=False)))
+        plots.append(Plot(None, title, _grid(panels, "cap_w", "cap, W", log=False)))
     by_type: dict[str, dict[str, list[tuple[str, list[Record]]]]] = defaultdict(dict)
     for series in counts:
         if rows := records[series.name]["rows"]:
@@ -38,8 +38,8 @@ def figures_of(
             by_type[f"{series.gpu_type}, {series.source}"][series.application] = lines
     for name, panels in by_type.items():
         title = f"{name}: steps per second against GPUs"
-        figures.append((title, _grid(panels, "gpus", "GPUs", log=True)))
-    return figures
+        plots.append(Plot(None, title, _grid(panels, "gpus", "GPUs", log=True)))
+    return plots
 
 
 def _over(rows: Sequence[Record], unit: float) -> list[Record]:
@@ -49,7 +49,7 @@ def _over(rows: Sequence[Record], unit: float) -> list[Record]:
 
 def _grid(
     panels: Mapping[str, Sequence[tuple[str, Sequence[Record]]]], x: str, label: str, *, log: bool
-) -> str:
+) -> Figure:
     rows = -(-len(panels) // COLUMNS)
     figure = Figure(figsize=(PANEL_INCHES[0] * COLUMNS, PANEL_INCHES[1] * rows))
     grid = figure.subplots(rows, COLUMNS, squeeze=False).ravel().tolist()
@@ -67,7 +67,7 @@ def _grid(
     for axes in grid[len(panels) :]:
         axes.remove()
     figure.tight_layout()
-    return svg_of(figure)
+    return figure
 
 
 def _line(axes: Axes, at: list[Any], rows: Sequence[Record], name: str, colour: str) -> None:

@@ -1,7 +1,7 @@
 """Refit everything from the public measurements, and say how far predictions are off."""
 
-import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from lab.calibration import load
 from lab.calibration.counts import count_cases
 from lab.calibration.errors import by_application, error_table, errors_of, matrix_table, plain_rows
-from lab.calibration.figures import figures_of
+from lab.calibration.figures import plots_of
 from lab.calibration.left_out import Case, Record, run
 from lab.calibration.measurements import (
     CapCase,
@@ -26,13 +26,10 @@ from lab.calibration.scatter import least_error_table, least_errors, machine_tab
 from lab.calibration.shipping import Shipping, gpu_types, write_fitted
 from lab.calibration.transfer import TransferError, transfer_errors
 from lab.experiments.bars import Bar, at_least, at_most
-from lab.experiments.runs import cpu_s, run_all
+from lab.experiments.frame import Experiment, Findings, Records, Table, reproduce
 from policies.performance.capping import CappedModel
 from policies.performance.gpu_power import PowerModel
-from simulator.progress import say, tell
-from simulator.report.files import write_json
-from simulator.report.page import page
-from simulator.report.table import aligned, figure_text
+from simulator.report.table import figure_text
 from simulator.scenario.files import data_directory
 
 THROUGHPUT_BAR = 0.05
@@ -52,32 +49,50 @@ class Data(NamedTuple):
         everything: list[Case] = [*self.caps, *count_cases(self.counts), *self.matrices]
         return {case.name: case for case in everything}
 
+    @classmethod
+    def load(cls, path: Path) -> "Data":
+        return cls(
+            list(cap_cases(path)),
+            list(count_series(path)),
+            list(matrix_cases(path)),
+            list(placements(path)),
+        )
 
-def calibrate(directory: Path, given: argparse.Namespace) -> int:
+
+def calibrate(directory: Path, *, processes: int, fresh: bool = False, ship: bool = False) -> None:
     """Fit GPU types and applications to public measurements, with errors on what was left out."""
-    path = data_directory()
-    data = Data(
-        list(cap_cases(path)),
-        list(count_series(path)),
-        list(matrix_cases(path)),
-        list(placements(path)),
+    data = Data.load(data_directory())
+    records = reproduce(calibration(data), directory, processes=processes, fresh=fresh)
+    _ship(load.FITTED if ship else directory, data, records)
+
+
+def calibration(data: Data) -> Experiment[Case]:
+    return Experiment(
+        title="Calibration: measured against fitted",
+        notes=["Dots are measured, lines fitted to all points, crosses predicted without theirs."],
+        settings=_settings,
+        seeds=[],
+        cases=data.cases,
+        run=run,
+        findings=partial(findings, data),
     )
-    records = run_all(directory, data.cases(), run, processes=given.processes, fresh=given.fresh)
-    transfers = list(transfer_errors(data.caps, _models(data.caps, records)))
-    bars = bars_of(data, records)
-    tables = _tables(data, records, transfers)
-    write_json(directory / "results.json", _results(data, records, transfers, bars))
-    _write_page(directory, data, records, tables, bars)
-    _ship(load.FITTED if given.ship else directory, data, records, transfers)
-    for table in tables.values():
-        tell(aligned(table) + "\n")
-    for bar in bars:
-        tell(bar.line())
-    say(f"written to {directory}")
-    return 0
 
 
-def bars_of(data: Data, records: Mapping[str, Record]) -> list[Bar]:
+def findings(data: Data, records: Records) -> Findings:
+    transfers = _transfers(data, records)
+    return Findings(
+        results=_results(data, records, transfers),
+        bars=bars_of(data, records),
+        tables=_tables(data, records, transfers),
+        plots=plots_of(data.caps, data.counts, records),
+    )
+
+
+def _transfers(data: Data, records: Records) -> list[TransferError]:
+    return list(transfer_errors(data.caps, _models(data.caps, records)))
+
+
+def bars_of(data: Data, records: Records) -> list[Bar]:
     """What the calibration is held to; then where the first of them holds and where not."""
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
     throughput = errors_of(_flat(counts))
@@ -100,7 +115,7 @@ def bars_of(data: Data, records: Mapping[str, Record]) -> list[Bar]:
     return bars
 
 
-def _consistent(series: Sequence[CountSeries], records: Mapping[str, Record]) -> list[Record]:
+def _consistent(series: Sequence[CountSeries], records: Records) -> list[Record]:
     return [
         row
         for one in series
@@ -117,7 +132,7 @@ def _share(values: Sequence[bool]) -> float:
     return float(np.mean(values)) if values else float("nan")
 
 
-def _models(cases: Sequence[CapCase], records: Mapping[str, Record]) -> dict[str, CappedModel]:
+def _models(cases: Sequence[CapCase], records: Records) -> dict[str, CappedModel]:
     models = {}
     for case in cases:
         told = dict(records[case.name]["parameters"])
@@ -127,11 +142,9 @@ def _models(cases: Sequence[CapCase], records: Mapping[str, Record]) -> dict[str
     return models
 
 
-def _tables(
-    data: Data, records: Mapping[str, Record], transfers: Sequence[TransferError]
-) -> dict[str, list[list[str]]]:
+def _tables(data: Data, records: Records, transfers: Sequence[TransferError]) -> list[Table]:
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
-    return {
+    found = {
         "Throughput against GPU count": error_table("throughput, one count left out", counts),
         "Energy against power cap": error_table("energy, one cap left out", caps),
         "Sensitivity to CPUs and memory": matrix_table(data.matrices, records),
@@ -141,6 +154,7 @@ def _tables(
         "Error that no curve avoids": least_error_table(least_errors(data.counts)),
         "Placements that contradict each other": placement_table(data.placements),
     }
+    return [Table(heading, rows) for heading, rows in found.items()]
 
 
 def _transfer_table(transfers: Sequence[TransferError]) -> list[list[str]]:
@@ -158,9 +172,7 @@ def _transfer_table(transfers: Sequence[TransferError]) -> list[list[str]]:
     return table
 
 
-def _contradictions(
-    series: Sequence[CountSeries], records: Mapping[str, Record]
-) -> list[list[str]]:
+def _contradictions(series: Sequence[CountSeries], records: Records) -> list[list[str]]:
     table = [["speed per GPU rises with the count", "batches", "of"]]
     for one in series:
         if wrong := records[one.name]["contradictory"]:
@@ -170,22 +182,18 @@ def _contradictions(
     return table
 
 
-def _results(
-    data: Data,
-    records: Mapping[str, Record],
-    transfers: Sequence[TransferError],
-    bars: Sequence[Bar],
-) -> dict[str, Any]:
+def _settings() -> dict[str, Any]:
+    return {
+        "left_out": "a count of all batches fitted together; a cap; a CPU count or memory",
+        "machine": "fewer points than terms: from the other applications on the GPU type",
+        "bar": "all left-out points, the ends of a range included",
+        "flat": FLAT,
+    }
+
+
+def _results(data: Data, records: Records, transfers: Sequence[TransferError]) -> dict[str, Any]:
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
     return {
-        "settings": {
-            "left_out": "a count of all batches fitted together; a cap; a CPU count or memory",
-            "machine": "fewer points than terms: from the other applications on the GPU type",
-            "bar": "all left-out points, the ends of a range included",
-            "flat": FLAT,
-        },
-        "seeds": [],
-        "cpu_s": cpu_s(dict(records)),
         "rows": [*plain_rows(counts, "throughput"), *plain_rows(caps, "energy")],
         "cases": {name: records[name] for name in data.cases()},
         "transfer": [one._asdict() for one in transfers],
@@ -193,35 +201,10 @@ def _results(
             gpu_type: float(np.mean(errors))
             for gpu_type, errors in least_errors(data.counts).items()
         },
-        "bars": [bar.plain() for bar in bars],
     }
 
 
-def _write_page(
-    directory: Path,
-    data: Data,
-    records: Mapping[str, Record],
-    tables: Mapping[str, list[list[str]]],
-    bars: Sequence[Bar],
-) -> None:
-    verdicts = {True: "holds", False: "does not hold"}
-    text = page(
-        title="Calibration: measured against fitted",
-        facts={bar.name: f"{figure_text(bar.value.mean)} ({verdicts[bar.holds]})" for bar in bars},
-        tables=list(tables.items()),
-        curves=[],
-        figures=figures_of(data.caps, data.counts, records),
-        notes=["Dots are measured, lines fitted to all points, crosses predicted without theirs."],
-    )
-    (directory / "report.html").write_text(text)
-
-
-def _ship(
-    directory: Path,
-    data: Data,
-    records: Mapping[str, Record],
-    transfers: Sequence[TransferError],
-) -> None:
+def _ship(directory: Path, data: Data, records: Records) -> None:
     watts = {
         gpu_type: float(
             np.mean(
@@ -235,7 +218,7 @@ def _ship(
         )
         for gpu_type in {case.gpu_type for case in data.caps}
     }
-    carried = [error for one in transfers for error in one.watts]
+    carried = [error for one in _transfers(data, records) for error in one.watts]
     shipping = Shipping(data.caps, records, carried)
     applications = shipping.applications(data.counts, data.matrices)
     write_fitted(

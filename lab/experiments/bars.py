@@ -37,4 +37,6 @@ def at_most(name: str, value: float, bar: float) -> Bar:
 
 def facts_of(bars: Iterable[Bar]) -> dict[str, str]:
     """For the report's page."""
-    return {bar.name: f"{figure_text(bar.value.mean)} ({bar.verdict})" for bar in bars}
+    return {
+        bar.name: f"{figure_text(bar.value.mean)}, {bar.expected} ({bar.verdict})" for bar in bars
+    }

@@ -1,19 +1,20 @@
-"""The experiments there are: one row each, from a name to what runs it."""
+"""The experiments there are: one row each, from a name to the module that declares it."""
 
-import argparse
-from collections.abc import Callable
-from pathlib import Path
+import importlib
+from typing import Any
 
-from lab.experiments.analysim import experiment as analysim
-from lab.experiments.andreas import experiment as andreas
-from lab.experiments.frontier import experiment as frontier
-from lab.experiments.powerflow import experiment as powerflow
-from lab.experiments.synergy import experiment as synergy
+from lab.experiments.frame import Experiment
 
-EXPERIMENTS: dict[str, Callable[[Path, argparse.Namespace], int]] = {
-    "analysim": analysim.reproduce,
-    "andreas": andreas.reproduce,
-    "frontier": frontier.reproduce,
-    "powerflow": powerflow.reproduce,
-    "synergy": synergy.reproduce,
+EXPERIMENTS = {
+    "analysim": "lab.experiments.analysim.experiment",
+    "andreas": "lab.experiments.andreas.experiment",
+    "frontier": "lab.experiments.frontier.experiment",
+    "powerflow": "lab.experiments.powerflow.experiment",
+    "synergy": "lab.experiments.synergy.experiment",
 }
+
+
+def experiment(name: str) -> Experiment[Any]:
+    """Its module is imported only now: others need not have their data or take their time."""
+    found: Experiment[Any] = importlib.import_module(EXPERIMENTS[name]).EXPERIMENT
+    return found

@@ -1,6 +1,6 @@
 """The plots of a study as PNG files, for papers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,6 @@ def write_plots(directory: Path, curves: Sequence[PlottedCurve]) -> None:
     ):
         lines = [(c.label, getattr(c.series, x), getattr(c.series, y)) for c in curves]
         _over_time(directory / f"{name}.png", lines, label)
-
-
-def write_bars(
-    path: Path, groups: Mapping[str, Sequence[float]], places: Sequence[str], label: str
-) -> None:
-    """Bars side by side at every place, one colour per group."""
-    figure = Figure(figsize=SIZE_INCHES)
-    axes = figure.subplots()
-    width = 0.8 / len(groups)
-    for number, (name, values) in enumerate(groups.items()):
-        axes.bar([at + number * width for at in range(len(places))], values, width, label=name)
-    axes.set_xticks([at + 0.4 - width / 2 for at in range(len(places))], places)
-    axes.set(ylabel=label)
-    _save(path, figure)
 
 
 def _completion_times(path: Path, curves: Sequence[PlottedCurve]) -> None:

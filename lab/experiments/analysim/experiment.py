@@ -1,27 +1,17 @@
 """AnalySIM (ICDE 2021): what preemption and migration do for completion times and fragmentation."""
 
-import argparse
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from lab.experiments.analysim.grid import BAR_LOAD, SEEDS, grid, run_case
 from lab.experiments.analysim.settings import COSTS, PACE, Case, Policy
-from lab.experiments.bars import Bar, facts_of
-from lab.experiments.runs import cpu_s, run_all
+from lab.experiments.bars import Bar
+from lab.experiments.frame import Experiment, Findings, Records, Table, curves_of, named
 from simulator.metrics.intervals import Interval, interval
-from simulator.progress import say, tell
-from simulator.report.files import write_json, write_summaries
-from simulator.report.page import PlottedCurve, page
-from simulator.report.png import write_plots
-from simulator.report.series import PlotSeries
-from simulator.report.table import aligned, figure_text
+from simulator.report.table import figure_text
 
-Records = dict[str, dict[str, Any]]
 DISTINCT: tuple[Policy, ...] = ("fifo", "srtf", "las")
 """SJF and SRTF are one policy with preemption, and one without."""
 
@@ -31,40 +21,38 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def reproduce(directory: Path, given: argparse.Namespace) -> int:
-    cases = grid()
-    runs = {case.settled().name(): case.settled() for case in cases}
-    records = run_all(directory, runs, run_case, processes=given.processes, fresh=given.fresh)
-    bars, effects = bars_of(records), effects_of(records)
-    shown = [case for case in cases if case.seed == SEEDS[0]]
-    write_json(
-        directory / "results.json",
-        {
-            "settings": {"costs": asdict(COSTS), "pace": asdict(PACE)},
-            "seeds": SEEDS,
-            "cpu_s": cpu_s(records),
-            "rows": [
-                {**asdict(case), "run": case.settled().name(), **_kept(records, case)}
-                for case in cases
-            ],
-            "effects": effects,
-            "bars": [bar.plain() for bar in bars],
-        },
+def cases() -> dict[str, Case]:
+    """Equal rules are run once."""
+    return named([case.settled() for case in grid()])
+
+
+def findings(records: Records) -> Findings:
+    grid_cases, effects = grid(), effects_of(records)
+    rows = [
+        {**asdict(case), "run": case.settled().name(), **_kept(records, case)}
+        for case in grid_cases
+    ]
+    shown = [
+        case
+        for case in grid_cases
+        if case.seed == SEEDS[0] and (case.cluster == "B" or case.load == BAR_LOAD)
+    ]
+    return Findings(
+        results={"rows": rows, "effects": effects},
+        bars=bars_of(records),
+        tables=[
+            Table("What the switches do", _effects_table(effects)),
+            Table("Load 1.0, and openb", [_HEADINGS, *(_row(case, records) for case in shown)]),
+        ],
+        summaries=[
+            (asdict(case), records[case.settled().name()]["summary"]) for case in grid_cases
+        ],
+        curves=curves_of(_plotted(records)),
     )
-    write_summaries(
-        directory / "summary.csv",
-        [(asdict(case), records[case.settled().name()]["summary"]) for case in cases],
-    )
-    main = [c for c in shown if c.cluster == "B" or c.load == BAR_LOAD]
-    table = [list(_HEADINGS), *(_row(case, records) for case in main)]
-    _write_report(directory, records, table, bars, effects)
-    tell(aligned(table))
-    tell("")
-    tell(aligned(_effects_table(effects)))
-    for bar in bars:
-        tell(bar.line())
-    say(f"written to {directory}")
-    return 0
+
+
+def _settings() -> dict[str, Any]:
+    return {"costs": asdict(COSTS), "pace": asdict(PACE)}
 
 
 def _kept(records: Records, case: Case) -> dict[str, Any]:
@@ -183,25 +171,22 @@ def _row(case: Case, records: Records) -> list[str]:
     return [case.name(), *figures]
 
 
-def _write_report(
-    directory: Path,
-    records: Records,
-    table: list[list[str]],
-    bars: Sequence[Bar],
-    effects: Sequence[dict[str, Any]],
-) -> None:
-    curves = []
+def _plotted(records: Records) -> dict[str, Mapping[str, Any]]:
+    """Records by the label of their curve."""
+    found: dict[str, Mapping[str, Any]] = {}
     for policy in DISTINCT:
         for preempt, move in ((False, False), (True, False), (True, True)):
             case = _bar_case(policy, SEEDS[0], preemption=preempt, migration=move).settled()
-            series = msgspec.convert(records[case.name()]["series"], PlotSeries)
-            curves.append(PlottedCurve(case.name().split(" (")[0], series))
-    write_plots(directory, curves)
-    text = page(
-        title="AnalySIM: preemption and migration",
-        facts=facts_of(bars),
-        tables=[("What the switches do", _effects_table(effects)), ("Load 1.0, and openb", table)],
-        curves=curves,
-        notes=["Cluster A: Philly, 28 days, 1,024 GPUs. Cluster B: openb, 6,212 GPUs."],
-    )
-    (directory / "report.html").write_text(text)
+            found[case.name().split(" (")[0]] = records[case.name()]
+    return found
+
+
+EXPERIMENT = Experiment(
+    title="AnalySIM: preemption and migration",
+    notes=["Cluster A: Philly, 28 days, 1,024 GPUs. Cluster B: openb, 6,212 GPUs."],
+    settings=_settings,
+    seeds=SEEDS,
+    cases=cases,
+    run=run_case,
+    findings=findings,
+)

@@ -1,7 +1,7 @@
 """The grid of the AnalySIM experiment, and one run of it."""
 
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,8 +10,7 @@ from lab.experiments.analysim.settings import PACE, Case, Placement, Policy, Sha
 from policies.registry import build
 from simulator.engine import Engine
 from simulator.measure import measure
-from simulator.metrics.summary import Summary
-from simulator.report.series import PlotSeries, series_of
+from simulator.report.series import series_of
 
 POLICIES: tuple[Policy, ...] = ("fifo", "sjf", "srtf", "las")
 PLACEMENTS: tuple[Placement, ...] = ("consolidate", "best fit", "random")
@@ -21,15 +20,6 @@ BAR_LOAD = 1.0
 SEEDS = (0, 1, 2, 3)
 LARGE_GANG = 8
 SWITCH = (False, True)
-
-
-class Record(NamedTuple):
-    """What is kept of a run; `large_wait_s` is the mean wait of gangs of a whole node or more."""
-
-    summary: Summary
-    large_wait_s: float
-    partitions: dict[str, Summary]
-    series: PlotSeries | None
 
 
 def grid() -> list[Case]:
@@ -63,18 +53,16 @@ def plotted(case: Case) -> bool:
 
 
 def run_case(case: Case) -> dict[str, Any]:
-    """The record of a run, as it is stored."""
+    """The record of a run; `large_wait_s` is the mean wait of gangs of a whole node or more."""
     setting = setting_of(case)
     outcome = Engine(setting, build(case.policy, case.parameters()), PACE).run()
     measured = measure(outcome)
     jobs = measured.jobs
     large = jobs.wait_s[(jobs.gpus >= LARGE_GANG) & ~np.isnan(jobs.finished_s)]
     series = series_of(outcome, measured) if plotted(case) else None
-    record = Record(
-        measured.summary,
-        float(large.mean()) if len(large) else float("nan"),
-        measured.partitions,
-        series,
-    )
-    kept: dict[str, Any] = msgspec.to_builtins(record._asdict())
-    return kept
+    return {
+        "summary": measured.summary,
+        "large_wait_s": float(large.mean()) if len(large) else float("nan"),
+        "partitions": measured.partitions,
+        "series": msgspec.to_builtins(series),
+    }

@@ -1,15 +1,14 @@
 """ANDREAS (2021): energy price plus tardiness against FIFO, EDF, priorities, and fairwatt."""
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import msgspec
+from matplotlib.figure import Figure
 
 from lab.experiments.andreas import fairwatt
+from lab.experiments.andreas.plot import grouped_bars
 from lab.experiments.andreas.run import run_case
 from lab.experiments.andreas.settings import (
     ANDREAS,
@@ -21,16 +20,20 @@ from lab.experiments.andreas.settings import (
     VARIANTS,
     Case,
 )
-from lab.experiments.bars import Bar, at_least, at_most, facts_of
-from lab.experiments.runs import cpu_s, run_all
-from simulator.progress import say, tell
-from simulator.report.files import write_json
-from simulator.report.page import PlottedCurve, page
-from simulator.report.png import write_bars, write_plots
-from simulator.report.series import PlotSeries
-from simulator.report.table import aligned, figure_text
+from lab.experiments.bars import Bar, at_least, at_most
+from lab.experiments.frame import (
+    Experiment,
+    Findings,
+    Plot,
+    Records,
+    Table,
+    curves_of,
+    named,
+    without_series,
+)
+from lab.experiments.runs import cpu_s
+from simulator.report.table import figure_text
 
-Records = dict[str, dict[str, Any]]
 REDUCTION_BAR = 0.30
 CALL_BAR_MS = 150.0
 # Twenty minutes on two cores.
@@ -54,50 +57,26 @@ def grid() -> list[Case]:
     return [*published(), *fairwatt.grid()]
 
 
-def reproduce(directory: Path, given: argparse.Namespace) -> int:
-    cases = grid()
-    records = run_all(
-        directory,
-        {case.name(): case for case in cases},
-        run_case,
-        processes=given.processes,
-        fresh=given.fresh,
-    )
+def findings(records: Records) -> Findings:
     rows, compared = rows_of(records), fairwatt.rows_of(records)
-    bars = [*bars_of(records), *fairwatt.bars_of(records)]
-    write_json(
-        directory / "results.json",
-        {
-            "settings": {
-                "andreas": ANDREAS,
-                "fairwatt": FAIRWATT,
-                "nodes": NODES,
-                "instances": INSTANCES,
-            },
-            "seeds": SEEDS,
-            "cpu_s": cpu_s(records),
-            "runs": [{**asdict(case), **_kept(records[case.name()])} for case in cases],
+    return Findings(
+        results={
+            "runs": [{**asdict(case), **without_series(records[case.name()])} for case in grid()],
             "rows": rows,
             "fairwatt": compared,
-            "bars": [bar.plain() for bar in bars],
         },
+        bars=[*bars_of(records), *fairwatt.bars_of(records)],
+        tables=[
+            Table("Costs in euro, means over instances", _table(rows)),
+            Table("fairwatt against ANDREAS, flat price and time of use", _table(compared)),
+        ],
+        curves=curves_of(_plotted(records)),
+        plots=[Plot("reductions", "Reduction of the total cost", _reductions(rows))],
     )
-    tables = [
-        ("Costs in euro, means over instances", _table(rows)),
-        ("fairwatt against ANDREAS, flat price and time of use", _table(compared)),
-    ]
-    _write_report(directory, records, rows, tables, bars)
-    for _, table in tables:
-        tell(aligned(table))
-        tell("")
-    for bar in bars:
-        tell(bar.line())
-    say(f"written to {directory}")
-    return 0
 
 
-def _kept(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name != "series"}
+def _settings() -> dict[str, Any]:
+    return {"andreas": ANDREAS, "fairwatt": FAIRWATT, "nodes": NODES, "instances": INSTANCES}
 
 
 def rows_of(records: Records) -> list[dict[str, Any]]:
@@ -140,7 +119,7 @@ def _ours(records: Records, nodes: int, instance: int, figure: str) -> float:
     return fmean(records[Case(nodes, instance, "andreas", seed).name()][figure] for seed in SEEDS)
 
 
-def _theirs(records: Records, nodes: int, instance: int, method: str) -> dict[str, Any]:
+def _theirs(records: Records, nodes: int, instance: int, method: str) -> Mapping[str, Any]:
     return records[Case(nodes, instance, method).name()]
 
 
@@ -190,38 +169,34 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
     return table
 
 
-def _write_report(
-    directory: Path,
-    records: Records,
-    rows: Sequence[dict[str, Any]],
-    tables: Sequence[tuple[str, Sequence[Sequence[str]]]],
-    bars: Sequence[Bar],
-) -> None:
+def _plotted(records: Records) -> dict[str, Mapping[str, Any]]:
+    """Records of the largest size by their method."""
     shown = ("andreas", *(f"{order} exclusive" for order in BASELINES))
-    largest = [Case(NODES[-1], INSTANCES[0], method) for method in shown]
-    curves = [
-        PlottedCurve(case.method, msgspec.convert(records[case.name()]["series"], PlotSeries))
-        for case in largest
-    ]
-    write_plots(directory, curves)
-    write_bars(
-        directory / "reductions.png",
+    return {method: records[Case(NODES[-1], INSTANCES[0], method).name()] for method in shown}
+
+
+def _reductions(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    methods = [f"{order} {variant}" for variant in VARIANTS for order in BASELINES]
+    return grouped_bars(
         {
             method: [100 * row["reduction"] for row in rows if row["method"] == method]
-            for method in (f"{order} {variant}" for variant in VARIANTS for order in BASELINES)
+            for method in methods
         },
         [f"N={nodes}" for nodes in NODES],
         "reduction of the total cost, %",
     )
-    text = page(
-        title="ANDREAS: energy price plus tardiness",
-        facts=facts_of(bars),
-        tables=tables,
-        curves=curves,
-        notes=[
-            "Nodes alternate TESLA with 4 GPUs and TURING with 2; ten jobs per node; mixed load. "
-            "Means over three instances, ANDREAS over five seeds each; the curves show "
-            f"N = {NODES[-1]}, instance {INSTANCES[0]}, seed {SEEDS[0]}."
-        ],
-    )
-    (directory / "report.html").write_text(text)
+
+
+EXPERIMENT = Experiment(
+    title="ANDREAS: energy price plus tardiness",
+    notes=[
+        "Nodes alternate TESLA with 4 GPUs and TURING with 2; ten jobs per node; mixed load. "
+        "Means over three instances, ANDREAS over five seeds each; the curves show "
+        f"N = {NODES[-1]}, instance {INSTANCES[0]}, seed {SEEDS[0]}."
+    ],
+    settings=_settings,
+    seeds=SEEDS,
+    cases=lambda: named(grid()),
+    run=run_case,
+    findings=findings,
+)

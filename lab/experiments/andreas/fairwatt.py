@@ -1,14 +1,13 @@
 """fairwatt beside ANDREAS in the published experiment, under its flat price and a time of use."""
 
-from collections.abc import Mapping
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from lab.experiments.andreas.settings import INSTANCES, NODES, SEEDS, Case
 from lab.experiments.andreas.tariff import TariffName
 from lab.experiments.bars import Bar, at_most
+from lab.experiments.frame import Records
 
-Records = Mapping[str, Mapping[str, Any]]
 BARS: dict[TariffName, float] = {"flat": 1.0, "time-of-use": 0.90}
 FIGURES = ("total", "energy", "tardiness", "call_ms")
 

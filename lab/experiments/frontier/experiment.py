@@ -1,15 +1,14 @@
 """Every policy of the registry in money and in hours, under a real year of electricity prices."""
 
-import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from lab.experiments.bars import Bar
+from lab.experiments.frame import Experiment, Findings, Records, named
 from lab.experiments.frontier.front import Found
 from lab.experiments.frontier.gap import GapCase, gap_cases
-from lab.experiments.frontier.report import tables_of, write_report
+from lab.experiments.frontier.report import plots_of, tables_of
 from lab.experiments.frontier.results import (
     TRADED,
     Grid,
@@ -21,53 +20,36 @@ from lab.experiments.frontier.results import (
     sharing_of,
 )
 from lab.experiments.frontier.run import run_any
-from lab.experiments.frontier.settings import METHODS, PUE, WINDOWS
+from lab.experiments.frontier.settings import METHODS, PUE, WINDOWS, Case
 from lab.experiments.powerflow.settings import COSTS, PACE
-from lab.experiments.runs import cpu_s, run_all
-from simulator.progress import say, tell
-from simulator.report.files import write_json
-from simulator.report.table import aligned
-
-GRID = Grid(WINDOWS, gap_cases())
 
 
-def reproduce(directory: Path, given: argparse.Namespace) -> int:
-    cases = GRID.cases()
-    runs = {case.name(): case for case in cases}
-    records = run_all(directory, runs, run_any, processes=given.processes, fresh=given.fresh)
-    rows = rows_of(records, GRID)
+def findings(grid: Grid, records: Records) -> Findings:
+    rows = rows_of(records, grid)
     against: dict[tuple[str, str], Found] = {
         (workload, traded): found_in(rows, workload, traded)
         for traded in TRADED
-        for workload in GRID.workloads
+        for workload in grid.workloads
     }
     studies = {
-        "sharing": sharing_of(records, GRID),
-        "misled": misled_of(records, GRID),
-        "gap": gap_of(records, GRID),
+        "sharing": sharing_of(records, grid),
+        "misled": misled_of(records, grid),
+        "gap": gap_of(records, grid),
     }
-    bars = bars_of(dominating(against), studies["misled"], studies["gap"])
-    write_json(
-        directory / "results.json",
-        {
-            "settings": _settings(),
-            "seeds": GRID.windows,
-            "cpu_s": cpu_s(records),
-            "runs": [{**_told(case), **records[case.name()]} for case in cases],
+    return Findings(
+        results={
+            "runs": [{**_case_row(case), **records[case.name()]} for case in grid.cases()],
             "rows": [_plain(row) for row in rows],
             "fronts": [
                 {"workload": workload, "traded": traded, **by._asdict()}
                 for (workload, traded), by in against.items()
             ],
             **studies,
-            "bars": [bar.plain() for bar in bars],
         },
+        bars=bars_of(dominating(against), studies["misled"], studies["gap"]),
+        tables=tables_of(rows, against, studies),
+        plots=plots_of(rows),
     )
-    tables = tables_of(rows, against, studies)
-    write_report(directory, rows, tables, bars)
-    _tell(tables, bars)
-    say(f"written to {directory}")
-    return 0
 
 
 def dominating(against: Mapping[tuple[str, str], Found]) -> dict[str, int]:
@@ -87,7 +69,7 @@ def _settings() -> dict[str, Any]:
     }
 
 
-def _told(case: Any) -> dict[str, Any]:
+def _case_row(case: Any) -> dict[str, Any]:
     return {"run": case.name(), "study": "gap" if isinstance(case, GapCase) else "", **asdict(case)}
 
 
@@ -97,10 +79,19 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], bars: Sequence[Bar]) -> None:
-    for heading, table in tables:
-        tell(heading)
-        tell(aligned(table))
-        tell("")
-    for bar in bars:
-        tell(bar.line())
+def frontier(grid: Grid) -> Experiment[Case | GapCase]:
+    return Experiment(
+        title="The frontier: every policy, in money and in hours",
+        notes=[
+            "DE-LU prices of 2021, twelve windows. Energy of all nodes, idle ones included; PUE "
+            "1.3. The numbers at fairwatt's points are its price of an hour of waiting."
+        ],
+        settings=_settings,
+        seeds=grid.windows,
+        cases=lambda: named(grid.cases()),
+        run=run_any,
+        findings=partial(findings, grid),
+    )
+
+
+EXPERIMENT = frontier(Grid(WINDOWS, gap_cases()))

@@ -1,21 +1,16 @@
-"""The frontier's tables and its page."""
+"""The frontier's tables and plots."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from lab.experiments.bars import Bar, facts_of
+from lab.experiments.frame import Plot, Table
 from lab.experiments.frontier.front import Found
 from lab.experiments.frontier.plot import Scale, total_figure, trade_figure
 from lab.experiments.frontier.results import SHOWN, TRADED, Range, spots_of
 from lab.experiments.frontier.settings import DIAL
-from simulator.report.page import page
-from simulator.report.png import DPI
-from simulator.report.svg import svg_of
 from simulator.report.table import figure_text
 
 Rows = Sequence[Mapping[str, Any]]
-Tables = list[tuple[str, list[list[str]]]]
 HEADINGS = ("energy", "JCT h", "tardiness", "total")
 UNITS = {"jct_mean_s": 3600.0}
 LABELS: dict[str, tuple[str, Scale]] = {
@@ -26,33 +21,24 @@ LABELS: dict[str, tuple[str, Scale]] = {
 
 def tables_of(
     rows: Rows, against: Mapping[tuple[str, str], Found], studies: Mapping[str, Any]
-) -> Tables:
+) -> list[Table]:
     workloads = dict.fromkeys(row["workload"] for row in rows)
     return [
-        *((f"{name}: mean and range over windows, USD", _costs(rows, name)) for name in workloads),
-        ("Against fairwatt's front", _fronts(against)),
-        ("fairwatt, default dial", _studies(studies)),
+        *(
+            Table(f"{name}: mean and range over windows, USD", _costs(rows, name))
+            for name in workloads
+        ),
+        Table("Against fairwatt's front", _fronts(against)),
+        Table("fairwatt, default dial", _studies(studies)),
     ]
 
 
-def write_report(directory: Path, rows: Rows, tables: Tables, bars: Sequence[Bar]) -> None:
-    figures = []
-    for workload in dict.fromkeys(row["workload"] for row in rows):
-        for name, (heading, figure) in _figures(rows, workload).items():
-            figure.savefig(directory / f"{workload}_{name}.png", dpi=DPI)
-            figures.append((f"{workload}: {heading}", svg_of(figure)))
-    text = page(
-        title="The frontier: every policy, in money and in hours",
-        facts=facts_of(bars),
-        tables=tables,
-        curves=[],
-        figures=figures,
-        notes=[
-            "DE-LU prices of 2021, twelve windows. Energy of all nodes, idle ones included; PUE "
-            "1.3. The numbers at fairwatt's points are its price of an hour of waiting."
-        ],
-    )
-    (directory / "report.html").write_text(text)
+def plots_of(rows: Rows) -> list[Plot]:
+    return [
+        Plot(f"{workload}_{name}", f"{workload}: {heading}", figure)
+        for workload in dict.fromkeys(row["workload"] for row in rows)
+        for name, (heading, figure) in _figures(rows, workload).items()
+    ]
 
 
 def _figures(rows: Rows, workload: str) -> dict[str, tuple[str, Any]]:

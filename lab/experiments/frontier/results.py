@@ -5,12 +5,12 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from lab.experiments.bars import Bar, at_most
+from lab.experiments.frame import Records
 from lab.experiments.frontier.front import Found, Spot, found
 from lab.experiments.frontier.gap import GapCase
 from lab.experiments.frontier.settings import DEFAULT_DIAL, DIAL, OTHERS, Case, WorkloadName
 from lab.experiments.frontier.world import TENANTS
 
-Records = Mapping[str, Mapping[str, Any]]
 SHOWN = ("energy_cost", "jct_mean_s", "tardiness_cost", "total_cost")
 TRADED = {"jct_mean_s": "JCT", "tardiness_cost": "tardiness"}
 MISLED_BAR = 1.10

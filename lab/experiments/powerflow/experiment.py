@@ -1,12 +1,11 @@
 """PowerFlow-style: JCT at equal energy against Gandiva, Tiresias, AFS, FIFO and fairwatt."""
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from lab.experiments.bars import Bar, at_least
+from lab.experiments.frame import Experiment, Findings, Plot, Records, Table, named
 from lab.experiments.powerflow import fairwatt
 from lab.experiments.powerflow.curve import Point, Spread, front, ratio, spread
 from lab.experiments.powerflow.plot import curve_figure
@@ -25,18 +24,11 @@ from lab.experiments.powerflow.settings import (
     setting_of,
     workload,
 )
-from lab.experiments.runs import cpu_s, run_all
 from policies.registry import build
 from simulator.engine import Engine
 from simulator.measure import measure
-from simulator.progress import say, tell
-from simulator.report.files import write_json, write_summaries
-from simulator.report.page import page
-from simulator.report.png import DPI
-from simulator.report.svg import svg_of
-from simulator.report.table import aligned, figure_text
+from simulator.report.table import figure_text
 
-Records = Mapping[str, dict[str, Any]]
 BEST_BAR, WORST_BAR = 3.39, 1.57
 
 
@@ -67,38 +59,48 @@ def run_case(case: Case) -> dict[str, Any]:
     }
 
 
-def reproduce(directory: Path, given: argparse.Namespace) -> int:
-    cases = grid()
-    runs = {case.name(): case for case in cases}
-    records = run_all(directory, runs, run_case, processes=given.processes, fresh=given.fresh)
-    ratios = ratios_of(records)
+def findings(records: Records) -> Findings:
+    cases, ratios, changes = grid(), ratios_of(records), ablations_of(records)
     spreads = {name: spread(list(by.values())) for name, by in ratios.items()}
     ours, theirs = dials_of(records), {w: curve_of(records, w) for w in WINDOWS}
-    bars = [*bars_of(spreads), fairwatt.bar_of(ours, theirs)]
-    changes = ablations_of(records)
-    results = _results(cases, records, ratios, bars, changes)
-    results["fairwatt"] = fairwatt.results_of(ours, theirs)
-    write_json(directory / "results.json", results)
-    write_summaries(
-        directory / "summary.csv", [(asdict(c), records[c.name()]["summary"]) for c in cases]
+    return Findings(
+        results={
+            "rows": [{**asdict(case), "run": case.name(), **_row(records, case)} for case in cases],
+            "fronts": {window: front(points) for window, points in theirs.items()},
+            "ratios": [
+                {"baseline": name, "by_window": by, **spreads[name]._asdict()}
+                for name, by in ratios.items()
+            ],
+            "ablations": changes,
+            "fairwatt": fairwatt.results_of(ours, theirs),
+        },
+        bars=[*bars_of(spreads), fairwatt.bar_of(ours, theirs)],
+        tables=[
+            Table(
+                "JCT of a baseline over PowerFlow-style at its energy",
+                _ratio_table(ratios, spreads),
+            ),
+            Table(
+                "fairwatt at equal energy",
+                fairwatt.table_of(ours, theirs, ETAS, WAIT_PRICES_PER_H),
+            ),
+            Table(
+                "Ablations: factor to the whole policy at the same eta", _ablation_table(changes)
+            ),
+            Table("Runs", _runs_table(cases, records), printed=False),
+        ],
+        summaries=[(asdict(case), records[case.name()]["summary"]) for case in cases],
+        plots=[_plot(records, window) for window in WINDOWS],
     )
-    tables = [
-        ("JCT of a baseline over PowerFlow-style at its energy", _ratio_table(ratios, spreads)),
-        (
-            "fairwatt at equal energy",
-            fairwatt.table_of(ours, theirs, ETAS, WAIT_PRICES_PER_H),
-        ),
-        ("Ablations: factor to the whole policy at the same eta", _ablation_table(changes)),
-        ("Runs", _runs_table(cases, records)),
-    ]
-    _write_report(directory, records, tables, bars)
-    for _, table in tables[:3]:
-        tell(aligned(table))
-        tell("")
-    for bar in bars:
-        tell(bar.line())
-    say(f"written to {directory}")
-    return 0
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "costs": asdict(COSTS),
+        "pace": asdict(PACE),
+        "most_w": most_w(),
+        "jobs": {window: len(workload(window)) for window in WINDOWS},
+    }
 
 
 def point_of(records: Records, case: Case) -> Point:
@@ -169,33 +171,6 @@ def _without(records: Records, ablation: Ablation, eta: float) -> tuple[list[flo
     )
 
 
-def _results(
-    cases: Sequence[Case],
-    records: Records,
-    ratios: Mapping[str, Mapping[int, float]],
-    bars: Sequence[Bar],
-    changes: Sequence[dict[str, Any]],
-) -> dict[str, Any]:
-    return {
-        "settings": {
-            "costs": asdict(COSTS),
-            "pace": asdict(PACE),
-            "most_w": most_w(),
-            "jobs": {window: len(workload(window)) for window in WINDOWS},
-        },
-        "seeds": WINDOWS,
-        "cpu_s": cpu_s(records),
-        "rows": [{**asdict(case), "run": case.name(), **_row(records, case)} for case in cases],
-        "fronts": {window: front(curve_of(records, window)) for window in WINDOWS},
-        "ratios": [
-            {"baseline": name, "by_window": by, **spread(list(by.values()))._asdict()}
-            for name, by in ratios.items()
-        ],
-        "ablations": changes,
-        "bars": [bar.plain() for bar in bars],
-    }
-
-
 def _row(records: Records, case: Case) -> dict[str, Any]:
     record = records[case.name()]
     return {**record["summary"], "peak_w": record["peak_w"], "cpu_s": record["cpu_s"]}
@@ -243,32 +218,22 @@ def _runs_table(cases: Sequence[Case], records: Records) -> list[list[str]]:
     return rows
 
 
-def _write_report(
-    directory: Path,
-    records: Records,
-    tables: Sequence[tuple[str, Sequence[Sequence[str]]]],
-    bars: Sequence[Bar],
-) -> None:
-    figures = []
-    for window in WINDOWS:
-        beside = {name: point_of(records, Case(window, baseline=name)) for name in BASELINES}
-        swept = {
-            "PowerFlow-style": curve_of(records, window),
-            "fairwatt": dials_of(records)[window],
-        }
-        plot = curve_figure(swept, beside)
-        plot.savefig(directory / f"curve_window_{window}.png", dpi=DPI)
-        figures.append((f"Energy against mean completion time, window {window}", svg_of(plot)))
-    verdict = {True: "holds", False: "does not hold"}
-    text = page(
-        title="PowerFlow-style: completion times at equal energy",
-        facts={
-            bar.name: f"{figure_text(bar.value.mean)}, {bar.expected} ({verdict[bar.holds]})"
-            for bar in bars
-        },
-        tables=tables,
-        curves=[],
-        figures=figures,
-        notes=["16 nodes of 8 A100; Philly's busiest virtual cluster, five windows of two weeks."],
+def _plot(records: Records, window: int) -> Plot:
+    beside = {name: point_of(records, Case(window, baseline=name)) for name in BASELINES}
+    swept = {"PowerFlow-style": curve_of(records, window), "fairwatt": dials_of(records)[window]}
+    return Plot(
+        f"curve_window_{window}",
+        f"Energy against mean completion time, window {window}",
+        curve_figure(swept, beside),
     )
-    (directory / "report.html").write_text(text)
+
+
+EXPERIMENT = Experiment(
+    title="PowerFlow-style: completion times at equal energy",
+    notes=["16 nodes of 8 A100; Philly's busiest virtual cluster, five windows of two weeks."],
+    settings=_settings,
+    seeds=WINDOWS,
+    cases=lambda: named(grid()),
+    run=run_case,
+    findings=findings,
+)

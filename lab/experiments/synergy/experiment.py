@@ -1,17 +1,21 @@
 """Synergy (OSDI 2022): what CPUs and memory by sensitivity do for completion times."""
 
-import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from lab.experiments.bars import Bar, at_least, facts_of
-from lab.experiments.runs import cpu_s, run_all
-from lab.experiments.synergy.grid import MULTI_LOAD, SEEDS, grid, run_case
+from lab.experiments.bars import Bar, at_least
+from lab.experiments.frame import (
+    Experiment,
+    Findings,
+    Records,
+    Table,
+    curves_of,
+    named,
+    without_series,
+)
+from lab.experiments.synergy.grid import MULTI_LOAD, SEEDS, grid, plotted, run_case
 from lab.experiments.synergy.settings import (
     BY_MONEY,
     FIRST_MEASURED,
@@ -22,14 +26,8 @@ from lab.experiments.synergy.settings import (
 )
 from policies.synergy.packing import PackingName
 from simulator.metrics.intervals import Interval
-from simulator.progress import say, tell
-from simulator.report.files import write_json
-from simulator.report.page import PlottedCurve, page
-from simulator.report.png import write_plots
-from simulator.report.series import PlotSeries
-from simulator.report.table import aligned, figure_text
+from simulator.report.table import figure_text
 
-Records = dict[str, dict[str, Any]]
 HOUR_S = 3600.0
 BAR_GAIN, BAR_OF_OPT = 3.4, 0.9
 BAR_BY_MONEY = 1.0
@@ -46,47 +44,30 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def reproduce(directory: Path, given: argparse.Namespace) -> int:
+def findings(records: Records) -> Findings:
     cases = grid()
-    records = run_all(
-        directory,
-        {case.name(): case for case in cases},
-        run_case,
-        processes=given.processes,
-        fresh=given.fresh,
-    )
     cells = list(dict.fromkeys(replace(case, seed=SEEDS[0]) for case in cases))
-    bars = bars_of(records, cells)
-    write_json(
-        directory / "results.json",
-        {
-            "settings": {
-                "round_s": ROUND_S,
-                "measured_jobs": [FIRST_MEASURED, MEASURED_TO],
-                "by_money": BY_MONEY,
-                "authors_h": {f"{o} {p}": hours for (o, p), hours in AUTHORS_H.items()},
-            },
-            "seeds": SEEDS,
-            "cpu_s": cpu_s(records),
-            "rows": [
-                {**asdict(case), "name": case.name(), **_figures(records[case.name()])}
-                for case in cases
-            ],
-            "gains": [_gain_row(records, cell) for cell in cells if _baseline(cell) in cells],
-            "bars": [bar.plain() for bar in bars],
-        },
+    rows = [
+        {**asdict(case), "name": case.name(), **without_series(records[case.name()])}
+        for case in cases
+    ]
+    gains = [_gain_row(records, cell) for cell in cells if _baseline(cell) in cells]
+    table = [_HEADINGS, *(_row(records, cell) for cell in cells)]
+    return Findings(
+        results={"rows": rows, "gains": gains},
+        bars=bars_of(records, cells),
+        tables=[Table("Mean completion times and gains; ranges are over seeds", table)],
+        curves=curves_of(_plotted(records, cells)),
     )
-    table = [list(_HEADINGS), *(_row(records, cell) for cell in cells)]
-    _write_report(directory, records, cells, table, bars)
-    tell(aligned(table))
-    for bar in bars:
-        tell(bar.line())
-    say(f"written to {directory}")
-    return 0
 
 
-def _figures(record: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name != "series"}
+def _settings() -> dict[str, Any]:
+    return {
+        "round_s": ROUND_S,
+        "measured_jobs": [FIRST_MEASURED, MEASURED_TO],
+        "by_money": BY_MONEY,
+        "authors_h": {f"{o} {p}": hours for (o, p), hours in AUTHORS_H.items()},
+    }
 
 
 def _values(records: Records, cell: Case, figure: str) -> list[float]:
@@ -186,39 +167,42 @@ def _ranged(found: Interval) -> str:
     return mean if low == high else f"{mean} [{low}, {high}]"
 
 
-def _write_report(
-    directory: Path,
-    records: Records,
-    cells: Sequence[Case],
-    table: list[list[str]],
-    bars: Sequence[Bar],
-) -> None:
-    curves = []
+def _plotted(records: Records, cells: Sequence[Case]) -> dict[str, Mapping[str, Any]]:
+    """Records by the label of their curve."""
     shown: tuple[PackingName, ...] = ("proportional", "greedy", "tune")
-    for ordering in ORDERINGS:
-        for packing in shown:
-            for case in (Case(ordering, packing), Case(ordering, packing, "multi", MULTI_LOAD)):
-                found = records[case.name()].get("series")
-                if found is not None:
-                    label = f"{ordering.upper()} {packing}, {case.gangs}"
-                    curves.append(PlottedCurve(label, msgspec.convert(found, PlotSeries)))
-    for cell in (c for c in cells if c.by_money and "series" in records[c.name()]):
-        found = records[cell.name()]["series"]
-        curves.append(PlottedCurve(f"fairwatt, {cell.gangs}", msgspec.convert(found, PlotSeries)))
-    write_plots(directory, curves)
-    text = page(
-        title="Synergy: CPUs and memory by sensitivity",
-        facts=facts_of(bars),
-        tables=[("Mean completion times and gains; ranges are over seeds", table)],
-        curves=curves,
-        notes=[
-            "Servers of 8 V100, 24 CPUs and 500 GB; rounds every 300 s; statistics over jobs "
-            "4000 to 5000. Load is jobs per hour on 128 GPUs, and in proportion on other clusters.",
-            "OPT's linear program takes CPUs and memory for granted wherever they are wanted, so "
-            "that it is run on a cluster whose servers are pooled. 'Staying' is TUNE without "
-            "exchanging the places of running jobs.",
-            "fairwatt plans with a price on waiting and next to none on energy: it is after the "
-            "same mean completion time.",
-        ],
-    )
-    (directory / "report.html").write_text(text)
+    cases = [
+        case
+        for ordering in ORDERINGS
+        for packing in shown
+        for case in (Case(ordering, packing), Case(ordering, packing, "multi", MULTI_LOAD))
+    ]
+    return {
+        **{
+            f"{case.ordering.upper()} {case.packing}, {case.gangs}": records[case.name()]
+            for case in cases
+        },
+        **{
+            f"fairwatt, {cell.gangs}": records[cell.name()]
+            for cell in cells
+            if plotted(cell) and cell.by_money
+        },
+    }
+
+
+EXPERIMENT = Experiment(
+    title="Synergy: CPUs and memory by sensitivity",
+    notes=[
+        "Servers of 8 V100, 24 CPUs and 500 GB; rounds every 300 s; statistics over jobs "
+        "4000 to 5000. Load is jobs per hour on 128 GPUs, and in proportion on other clusters.",
+        "OPT's linear program takes CPUs and memory for granted wherever they are wanted, so "
+        "that it is run on a cluster whose servers are pooled. 'Staying' is TUNE without "
+        "exchanging the places of running jobs.",
+        "fairwatt plans with a price on waiting and next to none on energy: it is after the "
+        "same mean completion time.",
+    ],
+    settings=_settings,
+    seeds=SEEDS,
+    cases=lambda: named(grid()),
+    run=run_case,
+    findings=findings,
+)

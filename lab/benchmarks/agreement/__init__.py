@@ -1,0 +1,1 @@
+"""How well the simulator foretells the service."""

@@ -1,0 +1,1 @@
+"""Predicted against actual cost on a running service."""

@@ -1,0 +1,1 @@
+"""What benchmarks of a running service share: servers, nodes, and waiting that ends."""

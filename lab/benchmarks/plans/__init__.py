@@ -1,0 +1,1 @@
+"""What one plan costs, of every policy."""

@@ -1,0 +1,41 @@
+"""How long one fairwatt plan takes, and how far it may be from the cheapest."""
+
+from functools import partial
+
+import numpy as np
+
+from lab.benchmarks.figures import best, figure
+from lab.benchmarks.plans.measure import figures_of_plan, fresh_plan, sound_plan
+from lab.benchmarks.plans.snapshots import SNAPSHOTS, priced
+from policies.contract.policy import gap
+from policies.contract.snapshot import Snapshot
+from policies.fairwatt.parameters import FairwattParameters
+from policies.fairwatt.policy import Fairwatt
+
+BARS_MS = {"128x8/1000 queued/500 running": 400.0, "1250x8/10000 queued/2500 running": 4_000.0}
+GAP_CASE, GAP_SIZE, GAP_ROUNDS = "20x8/100 queued/40 running", (20, 100, 40), 5
+GAP_BAR = 0.10
+
+
+def measure(case: str, snapshot: Snapshot) -> None:
+    plan, bar_ms = sound_plan("fairwatt", {}, snapshot), BARS_MS[case]
+    fresh = partial(fresh_plan, "fairwatt", {}, snapshot)
+    figures_of_plan("fairwatt", case, fresh, wall_bar_ms=bar_ms, cpu_bar_ms=bar_ms)
+    taken = best(lambda: Fairwatt(FairwattParameters()).bound(snapshot, plan.objective))
+    figure("fairwatt", case, "bound_cpu_ms", taken.cpu_ms, "ms")
+
+
+def mean_gap() -> float:
+    """Over a few snapshots, of what the plan may cost too much, of its objective."""
+    policy, gaps = Fairwatt(FairwattParameters()), []
+    for seed in range(GAP_ROUNDS):
+        snapshot = priced(*GAP_SIZE, seed)
+        objective = policy.plan(snapshot).objective
+        gaps.append(gap(objective, policy.bound(snapshot, objective)))
+    return float(np.mean(gaps))
+
+
+def main() -> None:
+    for case, snapshot in SNAPSHOTS["fairwatt"].items():
+        measure(case, snapshot())
+    figure("fairwatt", GAP_CASE, "mean_gap", mean_gap(), "of the objective", at_most=GAP_BAR)

@@ -1,0 +1,1 @@
+"""A power budget kept on a running service."""

@@ -1,0 +1,1 @@
+"""How well a profile predicts what was never measured."""

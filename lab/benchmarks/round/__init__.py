@@ -1,0 +1,1 @@
+"""What one round costs."""

@@ -1,0 +1,1 @@
+"""Speeds that follow CPUs on a running service."""
