@@ -10,13 +10,13 @@ from clusters import services
 from clusters.models import Cluster, Gpu, GpuType, JoinToken, Node, Partition, Rack, Watch
 from jobs.models import GpuQuota
 from jobs.services import quotas
+from scheduler_service.factories import hold
 from tariffs import services as tariff_services
 from tariffs.models import CarbonSeries, Tariff, TariffHour
 from tenancy.callers import SYSTEM
 from tenancy.models import AuditRow, Tenant
 from tenancy.token_text import hash_of
 from tests.clusters.conftest import NOW, make_node
-from tests.clusters.held import hold
 
 MODELS = [
     "cluster",

@@ -7,10 +7,10 @@ import pytest
 from clusters import services
 from clusters.models import Node
 from clusters.node_states import MOVES, IllegalMoveError, State, advance
+from scheduler_service.factories import hold, release
 from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tests.clusters.conftest import NOW, make_node
-from tests.clusters.held import hold, release
 
 ALL = Node.objects
 

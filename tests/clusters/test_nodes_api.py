@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from clusters.models import Cluster, Gpu, GpuType, Node
+from scheduler_service.factories import hold, release
 from tenancy.models import AuditRow, Tenant
 from tests.clusters.conftest import make_node
-from tests.clusters.held import hold, release
 from tests.clusters.http import Api, refusal
 
 pytestmark = pytest.mark.usefixtures("cluster", "gpu_type")

@@ -17,7 +17,7 @@ from energy.budgets.power import (
     spans,
 )
 from energy.models import PowerBudget, PowerState
-from tests.scheduling.world import NOW, make_cluster
+from scheduler_service.factories import NOW, make_cluster
 
 pytestmark = pytest.mark.django_db
 

@@ -9,10 +9,10 @@ from django.conf import LazySettings
 from clusters.models import Gpu as GpuRow
 from energy.clocks import clocks_verify
 from jobs.models import Attempt
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.round import run_round
 from tests.energy.telemetry.readings import sample, take
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from django.test import Client
 from energy.ledger.settle import settle
 from energy.telemetry.roll_up import samples_roll_up
 from jobs.models import Log
+from scheduler_service.factories import NOW
 from tests.energy.ledger.attempts import Metered, later
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

@@ -14,6 +14,7 @@ from jobs.api.event_stream import Slots
 from jobs.api.logs import wait_for_more
 from jobs.models import Log, LogChunk
 from rest.problems import Problem
+from scheduler_service.factories import NOW
 from tariffs.models import Tariff
 from tenancy.models import Tenant
 from tenancy.roles import Role
@@ -21,7 +22,6 @@ from tests.api import Api
 from tests.energy.ledger.attempts import Metered, make_priced_cluster
 from tests.energy.telemetry.readings import HELD_MW
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW
 
 SPAN = "from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z"
 

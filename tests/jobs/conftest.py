@@ -10,12 +10,12 @@ from django.conf import LazySettings
 from clusters.models import Cluster, Node, Partition
 from jobs import nudge
 from jobs.models import Job
+from scheduler_service.factories import make_cluster, make_gpu_type, make_nodes, make_tenant
 from tenancy import throttles, tokens
 from tenancy.callers import SYSTEM, Caller
 from tenancy.models import Tenant
 from tenancy.roles import TENANT_ROLES, Role
 from tests.api import Api
-from tests.scheduling.world import make_cluster, make_gpu_type, make_nodes, make_tenant
 
 JOBS = "/api/v1/jobs/"
 SUBMIT: dict[str, Any] = {"name": "train", "cluster": "demo", "argv": ["python3", "train.py"]}

@@ -7,12 +7,12 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from jobs.models import Attempt, Job, JobArray, Profile
+from scheduler_service.factories import NOW
 from scheduling.models import Round
 from scheduling.round import decide
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import SUBMIT, Submit, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.

@@ -3,11 +3,11 @@
 import pytest
 
 from jobs.models import Attempt, Job, JobArray
+from scheduler_service.factories import NOW
 from scheduling.round import decide
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.

@@ -7,11 +7,11 @@ import pytest
 from jobs.attempts import attempts_end
 from jobs.lifecycle import State, advance
 from jobs.models import Allocation, Attempt, Job, JobEvent
+from scheduler_service.factories import NOW
 from scheduling.round import decide
 from tenancy.models import AuditRow, Tenant
 from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.

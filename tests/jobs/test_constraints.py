@@ -9,8 +9,8 @@ from django.db import IntegrityError, connection, transaction
 from jobs.lifecycle import MOVES, State
 from jobs.models import Job
 from rest.constraints import rule_for
+from scheduler_service.factories import NOW, make_jobs
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW, make_jobs
 
 # The tables that requests about the work write to, directly or through a round.
 TABLES = [

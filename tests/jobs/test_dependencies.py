@@ -13,10 +13,10 @@ from jobs.lifecycle import State, advance
 from jobs.models import Job, JobDependency
 from jobs.services import job_submit, predecessors
 from jobs.specs import Dependency, JobSpec
+from scheduler_service.factories import NOW
 from scheduling.round import decide
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.

@@ -13,10 +13,10 @@ from jobs.api.event_stream import EventStream, Slots
 from jobs.lifecycle import State, advance
 from jobs.models import Job, JobEvent
 from rest.problems import Problem
+from scheduler_service.factories import NOW
 from tenancy import rls
 from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 SSE = {"Accept": "text/event-stream"}

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 
 from jobs.models import Job, JobArray, Profile
+from scheduler_service.factories import NOW, make_cluster, make_jobs
 from tests.api import Api
 from tests.jobs.conftest import JOBS, Submit, World
-from tests.scheduling.world import NOW, make_cluster, make_jobs
 
 
 @pytest.fixture

@@ -87,9 +87,10 @@ class Machines:
     def hold(self, cpus: int, memory_mib: int) -> None:
         """Room on the node that an attempt takes."""
         node = Node.objects.get(pk=self.node.pk)
+        node.gpus_in_use += 1
         node.cpus_used += cpus
         node.memory_used_mib += memory_mib
-        node.save(update_fields=["cpus_used", "memory_used_mib"])
+        node.save(update_fields=["gpus_in_use", "cpus_used", "memory_used_mib"])
 
     def run_round(self, now: datetime) -> None:
         entry = run_round(self.cluster.pk, now=now)

@@ -10,13 +10,13 @@ from clusters.models import Cluster, Gpu, Node
 from energy.ledger.settle import settle
 from energy.models import PowerBreach, PowerState
 from scheduler_service import gauges
+from scheduler_service.factories import NOW
 from scheduler_service.gauges import FRESH_S, GAUGES, DatabaseGauges
 from scheduling.models import Round
 from scheduling.round import run_round
 from tenancy.rls import NONE, scope
 from tests.energy.ledger.attempts import Metered, later
 from tests.energy.telemetry.readings import HELD_MW
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

@@ -9,6 +9,7 @@ from agent.wire import End
 from energy.ledger.settle import settle
 from energy.models import LedgerRow
 from policies.contract.plan import Expected, Move, Piece, Plan
+from scheduler_service.factories import NOW
 from scheduling import record
 from scheduling.apply.apply import apply_plan
 from scheduling.models import Decision
@@ -17,7 +18,6 @@ from tenancy.roles import Role
 from tests.energy.ledger.attempts import Metered, make_priced_cluster
 from tests.energy.telemetry.readings import Gpu
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW
 
 SPAN = "from=2026-01-01T00:00:00Z&to=2027-01-01T00:00:00Z"
 PRICE_J = Decimal("0.36") * Decimal("1.5") / 3_600_000

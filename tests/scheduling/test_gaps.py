@@ -17,13 +17,7 @@ from clusters.models import Cluster
 from policies.contract.snapshot import Snapshot
 from policies.fairwatt.policy import Fairwatt
 from scheduler_service import tasks
-from scheduling import gaps
-from scheduling.gaps import bound_round, rounds_to_bound
-from scheduling.models import Round
-from scheduling.replay import replay
-from scheduling.retention import forget_rounds
-from scheduling.round import decide, run_round
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     make_cluster,
     make_gpu_type,
@@ -31,6 +25,12 @@ from tests.scheduling.world import (
     make_nodes,
     make_tenant,
 )
+from scheduling import gaps
+from scheduling.gaps import bound_round, rounds_to_bound
+from scheduling.models import Round
+from scheduling.replay import replay
+from scheduling.retention import forget_rounds
+from scheduling.round import decide, run_round
 
 pytestmark = pytest.mark.django_db
 ROUND, BOUND = 0x0F41_0001, 0x0F41_0002

@@ -11,10 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from clusters.models import Gpu, Node, Partition
 from jobs.models import GpuQuota, Job, JobDependency
 from policies.contract.snapshot import Blocked, JobState, NodeState, Span
-from scheduling.round import decide
-from scheduling.snapshot.load import load_snapshot
-from tariffs.models import Tariff
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     make_cluster,
     make_gpu_type,
@@ -23,6 +20,9 @@ from tests.scheduling.world import (
     make_profile,
     make_tenant,
 )
+from scheduling.round import decide
+from scheduling.snapshot.load import load_snapshot
+from tariffs.models import Tariff
 
 pytestmark = pytest.mark.django_db
 

@@ -13,12 +13,12 @@ from clusters.services.site_power import BOOT, site_power_apply
 from engines.agents.loss import watch_nodes
 from policies.contract.plan import Move, Piece, Plan, PowerNode
 from policies.contract.snapshot import NodeState
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.apply.apply import apply_plan
 from scheduling.models import Round
 from scheduling.round import run_round
 from scheduling.snapshot.load import load_snapshot
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.models import Attempt
-from scheduling.round import run_round
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     make_cluster,
     make_gpu_type,
@@ -15,6 +14,7 @@ from tests.scheduling.world import (
     make_profile,
     make_tenant,
 )
+from scheduling.round import run_round
 
 pytestmark = pytest.mark.django_db
 

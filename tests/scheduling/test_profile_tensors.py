@@ -9,11 +9,7 @@ from jobs.models import Attempt, Profile, ProfileFit
 from jobs.profiling import knowledge
 from jobs.profiling.fits import profile_fit
 from policies.contract.snapshot import Snapshot
-from scheduling.round import run_round
-from scheduling.snapshot.load import load_snapshot
-from scheduling.snapshot.profile_tensors import CPUS, MEM_MIB
-from tests.jobs.profiling.test_assembly import swept, true_speed, true_watts
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     add_points,
     make_cluster,
@@ -23,6 +19,10 @@ from tests.scheduling.world import (
     make_profile,
     make_tenant,
 )
+from scheduling.round import run_round
+from scheduling.snapshot.load import load_snapshot
+from scheduling.snapshot.profile_tensors import CPUS, MEM_MIB
+from tests.jobs.profiling.test_assembly import swept, true_speed, true_watts
 
 pytestmark = pytest.mark.django_db
 CLOCKS = [210, 510, 660, 810, 960, 1110, 1260, 1410]

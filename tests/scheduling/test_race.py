@@ -12,8 +12,7 @@ from psycopg.conninfo import make_conninfo
 
 from clusters.models import Node
 from jobs.models import Allocation, Attempt, Job
-from tenancy.models import Tenant
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     make_cluster,
     make_gpu_type,
@@ -21,6 +20,7 @@ from tests.scheduling.world import (
     make_nodes,
     make_tenant,
 )
+from tenancy.models import Tenant
 
 RACERS = [
     ("fifo", "pack"),

@@ -14,6 +14,7 @@ from jobs.services.cancel import job_cancel
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Move, Piece, Plan, Resize, SetClock, Start
 from policies.contract.snapshot import JobState
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.apply import relocation
 from scheduling.apply.apply import Applied, apply_plan
 from scheduling.explain import explain
@@ -23,7 +24,6 @@ from scheduling.snapshot.load import load_snapshot
 from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

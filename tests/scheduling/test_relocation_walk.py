@@ -16,13 +16,13 @@ from policies.bench.bits import lowest_bits
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Move, Piece, Plan, Resize
 from policies.contract.snapshot import JobState
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.apply.apply import apply_plan
 from scheduling.round import run_round
 from scheduling.snapshot.load import load_snapshot
 from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

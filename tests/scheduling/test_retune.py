@@ -8,10 +8,7 @@ from engines.agents.desired import wanted
 from engines.agents.node_state import KnownNode, OpenAttempt
 from jobs.models import Allocation, Attempt, Job
 from policies.contract.plan import Piece, Plan, Retune, Start
-from scheduling.apply.apply import apply_plan
-from scheduling.models import Decision
-from scheduling.round import run_round
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     make_cluster,
     make_gpu_type,
@@ -19,6 +16,9 @@ from tests.scheduling.world import (
     make_nodes,
     make_tenant,
 )
+from scheduling.apply.apply import apply_plan
+from scheduling.models import Decision
+from scheduling.round import run_round
 
 pytestmark = pytest.mark.django_db
 

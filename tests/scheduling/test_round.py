@@ -8,6 +8,14 @@ from clusters.models import Cluster, Gpu, Node
 from jobs.models import Allocation, Attempt, GpuQuota, Job, JobEvent
 from policies.contract.plan import Piece, Plan, Start
 from policies.contract.snapshot import Snapshot
+from scheduler_service.factories import (
+    NOW,
+    make_cluster,
+    make_gpu_type,
+    make_jobs,
+    make_nodes,
+    make_tenant,
+)
 from scheduling.explain import explain
 from scheduling.lock import cluster_lock
 from scheduling.models import Decision, Round
@@ -16,14 +24,6 @@ from scheduling.retention import forget_rounds
 from scheduling.round import decide, run_round
 from scheduling.snapshot.load import load_snapshot
 from tenancy.models import Tenant
-from tests.scheduling.world import (
-    NOW,
-    make_cluster,
-    make_gpu_type,
-    make_jobs,
-    make_nodes,
-    make_tenant,
-)
 
 pytestmark = pytest.mark.django_db
 

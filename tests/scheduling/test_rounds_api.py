@@ -6,12 +6,12 @@ import pytest
 
 from clusters.models import Cluster
 from jobs.models import Job
+from scheduler_service.factories import NOW, make_cluster
 from scheduling.gaps import bound_round
 from scheduling.models import Round
 from scheduling.round import decide
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
-from tests.scheduling.world import NOW, make_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = "/api/v1/rounds/"

@@ -10,12 +10,12 @@ from django.db.models import Sum
 from agent.wire import AttemptRef, End
 from clusters.models import Cluster, Node
 from jobs.models import Allocation, Attempt, Job
+from scheduler_service.factories import NOW
 from scheduling.models import Decision, Round
 from scheduling.round import run_round
 from tests.api import Api
 from tests.engines.agents.nodes import Agent, join
 from tests.jobs.conftest import Submit, World
-from tests.scheduling.world import NOW
 
 PROFILES = "/api/v1/profiles/"
 CPUS = (1, 2, 4, 8, 16, 32)

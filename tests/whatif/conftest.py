@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from scheduler_service.factories import NOW
 from tests.api import Api
 from tests.jobs.conftest import World, member, operator, stranger, world
-from tests.scheduling.world import NOW
 from whatif import doorbell
 from whatif.forecasting import make_forecast
 from whatif.models import Simulation, SimulationRun

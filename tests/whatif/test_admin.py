@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from scheduler_service.factories import NOW, make_jobs
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import Bell, asked
 from whatif.models import Forecast, ForecastJob, Simulation
 from whatif.services import forecast_request

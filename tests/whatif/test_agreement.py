@@ -11,12 +11,12 @@ from clusters.models import Cluster
 from jobs.models import Allocation, Attempt, Job
 from policies.contract.snapshot import Snapshot
 from policies.registry import build
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.round import run_round
 from scheduling.snapshot.load import load_snapshot
 from simulator.engine import Pace
 from simulator.live import Guess, engine_from
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 from whatif.history import latency_of
 
 pytestmark = pytest.mark.django_db

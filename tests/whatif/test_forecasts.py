@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from jobs.models import Attempt, Job
+from scheduler_service.factories import NOW, make_jobs
 from scheduling.round import run_round
 from tariffs.services.tariffs import tariff_create
 from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tests.api import Api
 from tests.jobs.conftest import JOBS, World
-from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import Bell
 from whatif import doorbell, forecasting, scoring, tasks
 from whatif.history import FEWEST, UNTAUGHT, guess_of

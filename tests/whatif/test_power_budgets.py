@@ -10,12 +10,12 @@ from clusters.models import Cluster, Node
 from energy.budgets.proof import proof
 from energy.models import PowerBreach, PowerBudget, PowerState
 from energy.telemetry.roll_up import roll_up
+from scheduler_service.factories import NOW, make_jobs
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.energy.telemetry.readings import Gpu, take
 from tests.engines.agents.nodes import join
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW, make_jobs
 from whatif.api.power_examples import POWER_BUDGETS
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from celery.exceptions import SoftTimeLimitExceeded
 
+from scheduler_service.factories import NOW
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW
 from tests.whatif.conftest import Bell, asked, runs_of
 from whatif import doorbell, running, tasks
 from whatif.claims import SILENT, Superseded, abandoned, claim, write

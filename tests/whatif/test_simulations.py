@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from rest.problems import Contradiction
+from scheduler_service.factories import NOW, make_jobs
 from tariffs.services.tariffs import tariff_create
 from tenancy.callers import SYSTEM
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.scheduling.world import NOW, make_jobs
 from tests.whatif.conftest import LINES, REQUEST, SIMULATIONS, Bell, asked, runs_of
 from whatif import doorbell
 from whatif.models import Simulation, SimulationRun, WorkState

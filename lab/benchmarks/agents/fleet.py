@@ -6,9 +6,10 @@ from typing import Any
 
 from django.db import connection
 
-from clusters.models import Cluster, Gpu, GpuType, Node
+from clusters.models import Cluster, Gpu, Node
 from energy.models import Sample
 from jobs.models import Allocation, Attempt, Job, Part
+from scheduler_service.factories import make_cluster, make_gpu_type, make_nodes
 from tenancy.models import ApiToken, Tenant
 from tenancy.roles import Role
 from tenancy.token_text import PREFIX_LENGTH, hash_of, new_secret
@@ -24,25 +25,15 @@ class Fleet:
 
 
 def build(count: int, now: datetime) -> Fleet:
-    cluster = Cluster.objects.create(name=f"fleet-{count}", policy="fifo", round_interval_s=30)
-    kind, _ = GpuType.objects.get_or_create(
-        name="A100", defaults={"memory_mib": 81_920, "idle_w": 55, "max_w": 400}
-    )
+    cluster = make_cluster(f"fleet-{count}", round_interval_s=30)
     secrets = [new_secret(Role.NODE) for _ in range(count)]
     tokens = ApiToken.objects.bulk_create(
         ApiToken(prefix=each[:PREFIX_LENGTH], hash=hash_of(each), role=Role.NODE, name="bench")
         for each in secrets
     )
-    nodes = Node.objects.bulk_create(
-        Node(cluster=cluster, gpu_type=kind, name=f"n{number}", state="ready", cpus=64,
-             memory_mib=524_288, token=token, epoch=1, boot_id="bench", last_sync_at=now)
-        for number, token in enumerate(tokens)
-    )  # fmt: skip
-    gpus = Gpu.objects.bulk_create(
-        Gpu(node=node, index=index, uuid=f"GPU-{count}-{node.pk}-{index}")
-        for node in nodes
-        for index in range(GPUS)
-    )
+    joined: dict[str, Any] = {"epoch": 1, "boot_id": "bench", "last_sync_at": now}
+    nodes = make_nodes(cluster, make_gpu_type("A100"), count, gpus=GPUS, tokens=tokens, **joined)
+    gpus = list(Gpu.objects.filter(node__cluster=cluster).order_by("node_id", "index"))
     attempts = _work(cluster, nodes[::2], gpus, now)
     return Fleet(
         cluster,
@@ -82,6 +73,7 @@ def _work(
         for gpu in gpus
         if gpu.node_id in by_node
     )  # fmt: skip
+    Node.objects.filter(pk__in=by_node).update(gpus_in_use=GPUS)
     return {node: (attempt.pk, attempt.fence) for node, attempt in by_node.items()}
 
 

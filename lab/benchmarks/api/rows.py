@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from clusters.models import Cluster
+from scheduler_service.factories import make_cluster, make_tenant
 from tenancy.callers import SYSTEM
-from tenancy.models import Tenant
 from tenancy.roles import Role
 from tenancy.tokens import token_create
 
@@ -33,8 +32,8 @@ class ApiRows:
 
 
 def build() -> ApiRows:
-    tenant = Tenant.objects.create(name="acme", display_name="Acme")
-    cluster = Cluster.objects.create(name="demo")
+    tenant = make_tenant("acme")
+    cluster = make_cluster("demo")
     return ApiRows(
         tenant.pk,
         cluster.pk,

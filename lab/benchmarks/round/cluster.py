@@ -2,23 +2,22 @@
 
 import random
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import log
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from clusters.models import Cluster, Gpu, GpuType, Node, Rack, Switch
+from clusters.models import Cluster
 from jobs.attempts import attempts_end
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt, Job
+from scheduler_service.factories import NOW, make_cluster, make_gpu_type, make_nodes
 from scheduling import record
 from scheduling.apply.apply import CHUNK, apply_plan
 from scheduling.record import Planned
 from scheduling.round import Stopwatch, load_and_plan
 from tenancy.models import Tenant
-
-NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Applied:
 
 
 def build(nodes: int, queued: int, running: int) -> Cluster:
-    cluster = Cluster.objects.create(name=f"n{nodes}", policy="fifo", next_round_at=NOW)
+    cluster = make_cluster(f"n{nodes}")
     tenants = [
         Tenant.objects.get_or_create(name=f"t{n}", defaults={"display_name": f"t{n}"})[0]
         for n in range(10)
@@ -99,35 +98,8 @@ def n_log_n_growth(small: tuple[int, int, int], large: tuple[int, int, int]) -> 
 
 
 def _machines(cluster: Cluster, count: int) -> None:
-    kinds = [
-        GpuType.objects.get_or_create(
-            name=name, defaults={"memory_mib": 81920, "idle_w": 60, "max_w": watts}
-        )[0]
-        for name, watts in (("A100", 400), ("H100", 700))
-    ]
-    switches = Switch.objects.bulk_create(
-        Switch(cluster=cluster, name=f"s{n}") for n in range(count // 64 + 1)
-    )
-    racks = Rack.objects.bulk_create(
-        Rack(cluster=cluster, name=f"r{n}", switch=switches[n // 8]) for n in range(count // 8 + 1)
-    )
-    nodes = Node.objects.bulk_create(
-        Node(
-            cluster=cluster,
-            gpu_type=kinds[n % 2],
-            rack=racks[n // 8],
-            name=f"n{n}",
-            state="ready",
-            cpus=64,
-            memory_mib=524_288,
-        )
-        for n in range(count)
-    )
-    Gpu.objects.bulk_create(
-        Gpu(node=node, index=index, uuid=f"GPU-{node.pk}-{index}")
-        for node in nodes
-        for index in range(8)
-    )
+    kinds = [make_gpu_type("A100"), make_gpu_type("H100", max_w=700)]
+    make_nodes(cluster, kinds, count, racks_per_switch=8)
 
 
 def _jobs(

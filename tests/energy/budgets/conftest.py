@@ -8,9 +8,9 @@ import pytest
 from clusters.models import Cluster, Node
 from energy.budgets.watch import DELAY, power_watch
 from energy.models import PowerState
+from scheduler_service.factories import NOW, make_cluster
 from tests.energy.telemetry.readings import Gpu, take
 from tests.engines.agents.nodes import join
-from tests.scheduling.world import NOW, make_cluster
 
 MINUTE = timedelta(seconds=60)
 

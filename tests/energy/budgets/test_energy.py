@@ -15,10 +15,10 @@ from energy.budgets.watch import DELAY
 from energy.models import PowerState
 from energy.telemetry.roll_up import roll_up
 from policies.bench.power import budget_w
+from scheduler_service.factories import NOW
 from scheduling.snapshot.load import load_snapshot
 from tariffs.models import Tariff
 from tests.energy.budgets.conftest import MINUTE, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

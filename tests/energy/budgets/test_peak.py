@@ -13,10 +13,10 @@ from energy.budgets.peak_meter import demand_count
 from energy.budgets.watch import power_watch
 from energy.models import PowerState
 from energy.telemetry.roll_up import roll_up
+from scheduler_service.factories import NOW
 from scheduling.snapshot.load import load_snapshot
 from tariffs.models import Tariff
 from tests.energy.budgets.conftest import MINUTE, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

@@ -9,9 +9,9 @@ from energy.budgets.power import planned_budgets
 from energy.budgets.watch import DELAY
 from energy.measured import measure
 from energy.models import PowerBreach, PowerBudget, PowerState
+from scheduler_service.factories import NOW
 from scheduling.snapshot.load import load_snapshot
 from tests.energy.budgets.conftest import MINUTE, World
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

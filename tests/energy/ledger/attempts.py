@@ -8,11 +8,11 @@ from typing import Any
 from agent.wire import AttemptEnergy, DesiredAttempt, End
 from clusters.models import Cluster
 from jobs.models import Attempt, Job
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.round import run_round
 from tariffs.models import Tariff
 from tests.energy.telemetry.readings import HELD_MW, IDLE_MW, Gpu, deliver
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 PRICE = Decimal("0.36")
 

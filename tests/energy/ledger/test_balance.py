@@ -13,9 +13,9 @@ from energy.models import GpuCounter, Sample, SampleMinute
 from energy.telemetry.retention import forget_logs, forget_samples
 from energy.telemetry.roll_up import samples_roll_up
 from jobs.models import Log, LogChunk
+from scheduler_service.factories import NOW
 from tests.energy.ledger.attempts import Metered
 from tests.energy.telemetry.readings import HELD_MW, IDLE_MW, deliver
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

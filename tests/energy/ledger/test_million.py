@@ -15,9 +15,9 @@ from energy.ledger.settle import settle
 from energy.models import Boot, LedgerRow, Meter, Sample
 from energy.telemetry.digest import samples_digest
 from jobs.models import Allocation, Attempt, Job
+from scheduler_service.factories import NOW, make_jobs, make_tenant
 from tests.energy.ledger.attempts import make_priced_cluster
 from tests.engines.agents.nodes import BOOT, Agent, join
-from tests.scheduling.world import NOW, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

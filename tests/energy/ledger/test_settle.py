@@ -15,10 +15,10 @@ from energy.models import LedgerRow, Meter
 from engines.agents.loss import watch_nodes
 from jobs.models import Attempt
 from policies.pricing.money import MJ_PER_KWH, to_money
+from scheduler_service.factories import NOW
 from tariffs.models import CarbonHour, CarbonSeries, Tariff, TariffHour
 from tests.energy.ledger.attempts import PRICE, Metered, later, make_priced_cluster
 from tests.energy.telemetry.readings import HELD_MW, deliver
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ from clusters.models import Node
 from energy.telemetry.digest import samples_digest
 from engines.agents.authentication import Sender
 from engines.agents.telemetry_intake import telemetry_take
+from scheduler_service.factories import NOW
 from tests.engines.agents.nodes import BOOT
-from tests.scheduling.world import NOW
 
 HELD_MW, IDLE_MW = 300_000, 50_000
 

@@ -16,10 +16,10 @@ from engines.agents import telemetry_intake as intake
 from engines.agents.stale import StaleEpoch
 from engines.agents.telemetry_intake import telemetry_take
 from rest.problems import Contradiction, Problem
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.round import run_round
 from tests.energy.telemetry.readings import Gpu, deliver, sample, sender, take, telemetry
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

@@ -22,9 +22,9 @@ from clusters.models import Cluster, Node
 from clusters.services.join_tokens import join_token_create
 from engines.agents.registration import node_register
 from engines.agents.sync import node_sync
+from scheduler_service.factories import NOW
 from tenancy.callers import SYSTEM, Caller
 from tenancy.roles import Role
-from tests.scheduling.world import NOW
 
 BOOT = "boot-1"
 

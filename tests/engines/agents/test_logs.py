@@ -11,10 +11,10 @@ from engines.agents.stale import StaleEpoch
 from jobs.logs import page
 from jobs.models import Log
 from jobs.models import LogChunk as Stored
+from scheduler_service.factories import NOW
 from tests.energy.ledger.attempts import Metered
 from tests.energy.telemetry.readings import sender
 from tests.engines.agents.nodes import join
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 

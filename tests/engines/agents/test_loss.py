@@ -8,10 +8,10 @@ from clusters.models import Cluster, Node
 from engines.agents.loss import FLAPS, watch_nodes
 from jobs.models import Allocation, Attempt, Job
 from jobs.services.cancel import job_cancel
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.round import run_round
 from tenancy.callers import SYSTEM
 from tests.engines.agents.nodes import Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

@@ -18,13 +18,13 @@ from energy.telemetry.digest import samples_digest
 from jobs.models import Attempt, Job
 from jobs.services.cancel import job_cancel
 from policies.contract.plan import Move, Piece, Plan, PowerNode, Resize
+from scheduler_service.factories import make_cluster, make_jobs, make_tenant
 from scheduling.apply.apply import apply_plan
 from scheduling.models import Round
 from scheduling.round import run_round
 from tenancy.callers import SYSTEM
 from tests.agent.process import ROOT, TWO_GPUS, AgentProcess
 from tests.engines.agents.nodes import join_token
-from tests.scheduling.world import make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,9 +10,9 @@ from agent.wire import Register
 from clusters.models import Gpu, GpuType, JoinToken, Node
 from engines.agents.registration import node_register
 from rest.problems import Conflict, Contradiction, Forbidden
+from scheduler_service.factories import NOW, make_cluster, make_gpu_type, make_jobs, make_tenant
 from scheduling.round import run_round
 from tests.engines.agents.nodes import inventory, join, join_token, node_caller
-from tests.scheduling.world import NOW, make_cluster, make_gpu_type, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

@@ -11,10 +11,10 @@ from engines.agents.stale import StaleEpoch, StaleFences
 from engines.agents.sync import node_sync
 from jobs.models import Allocation, Attempt, Job, JobEvent, Part
 from jobs.services.cancel import job_cancel
+from scheduler_service.factories import NOW, make_cluster, make_jobs, make_tenant
 from scheduling.round import run_round
 from tenancy.callers import SYSTEM
 from tests.engines.agents.nodes import BOOT, Agent, join
-from tests.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
 pytestmark = pytest.mark.django_db
 

@@ -22,11 +22,11 @@ from clusters.models import Cluster, Node
 from energy.models import Sample, SampleInbox
 from energy.telemetry.digest import samples_digest
 from engines.agents import api as views
+from scheduler_service.factories import make_cluster
 from tenancy import throttles
 from tests.api import Api
 from tests.energy.telemetry.readings import sample, telemetry
 from tests.engines.agents.nodes import BOOT, inventory, join_token
-from tests.scheduling.world import make_cluster
 
 pytestmark = pytest.mark.django_db
 

@@ -8,9 +8,7 @@ from clusters.models import GpuType
 from jobs.models import Attempt, Job, Part, Profile, ProfileFit, ProfilePoint
 from jobs.profiling.fits import fits_due, profile_fit
 from jobs.profiling.learning import EVERY, KEPT, attempts_learn
-from scheduling.round import run_round
-from scheduling.snapshot.load import load_snapshot
-from tests.scheduling.world import (
+from scheduler_service.factories import (
     NOW,
     add_points,
     make_cluster,
@@ -20,6 +18,8 @@ from tests.scheduling.world import (
     make_profile,
     make_tenant,
 )
+from scheduling.round import run_round
+from scheduling.snapshot.load import load_snapshot
 
 pytestmark = pytest.mark.django_db
 

@@ -12,11 +12,11 @@ from jobs.models import Attempt, Job, Profile, ProfilePoint, ProfilingRun
 from jobs.profiling.runs import places, profiling_runs_advance
 from jobs.services import job_cancel, job_submit, profiling_create
 from jobs.specs import JobSpec, ProfilingSpec
+from scheduler_service.factories import NOW, make_cluster, make_profile, make_tenant
 from scheduling.round import run_round
 from tenancy.callers import SYSTEM
 from tests.engines.agents.nodes import Agent, join
 from tests.jobs.profiling.test_assembly import true_speed, true_watts
-from tests.scheduling.world import NOW, make_cluster, make_profile, make_tenant
 
 pytestmark = pytest.mark.django_db
 CLOCKS = [705, 1065, 1410]

@@ -10,10 +10,10 @@ from clusters import services
 from jobs.attempts import attempts_end
 from jobs.models import Attempt, GpuQuota
 from jobs.services import quotas
+from scheduler_service.factories import hold
 from tenancy import services as tenancy_services
 from tenancy.callers import SYSTEM
 from tests.clusters.conftest import NOW, make_node
-from tests.clusters.held import hold
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,9 +4,9 @@ import pytest
 
 from clusters.models import Node
 from jobs.models import GpuQuota
+from scheduler_service.factories import hold, release
 from tenancy.models import Tenant
 from tests.clusters.conftest import make_node
-from tests.clusters.held import hold, release
 from tests.clusters.http import Api, refusal
 
 

@@ -14,12 +14,12 @@ from jobs.models import Attempt
 from lab.benchmarks.harness import jobs, waiting
 from lab.benchmarks.harness.jobs import JobFailed, raise_if_failed
 from lab.benchmarks.harness.waiting import until
+from scheduler_service.factories import NOW
 from tenancy.callers import SYSTEM
 from tenancy.roles import Role
 from tenancy.tokens import token_create
 from tests.energy.ledger.attempts import Metered
 from tests.energy.telemetry.readings import sender
-from tests.scheduling.world import NOW
 
 pytestmark = pytest.mark.django_db
 
