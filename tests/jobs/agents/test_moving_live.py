@@ -25,7 +25,7 @@ from tests.agent.process import ROOT, TWO_GPUS, AgentProcess
 from tests.jobs.agents.nodes import join_token
 from tests.jobs.scheduling.world import make_cluster, make_jobs, make_tenant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 PATIENCE_S = 60.0
 
