@@ -16,7 +16,12 @@ from scheduler_service.embedded import broker, postgres
 from scheduler_service.embedded.ports import free_port
 from scheduler_service.embedded.program import running
 
-pytest_plugins = ["tests.kinds"]
+pytest_plugins = ["tests.examples", "tests.kinds"]
+
+
+def pytest_configure() -> None:
+    """People of the tests sign in often, and nobody guesses their passwords."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ def test_a_unit_test_cannot_ask_the_database(request: pytest.FixtureRequest) -> 
 
 
 def test_a_unit_test_cannot_start_a_process() -> None:
-    with pytest.raises(ProcessStarted, match="pytest.mark.process"):
+    with pytest.raises(ProcessStarted, match=r"pytest\.mark\.process"):
         subprocess.run([sys.executable, "-c", ""], check=True)
     with pytest.raises(ProcessStarted):
         os.fork()

@@ -49,9 +49,7 @@ class Seeded:
 
 
 @pytest.fixture(scope="session")
-def seeded(
-    database_url: str, broker_url: str, throwaway_directory: Path, worker_id: str
-) -> Seeded:
+def seeded(database_url: str, broker_url: str, throwaway_directory: Path, worker_id: str) -> Seeded:
     """Named after the worker, which may share a configured server with others."""
     server, template = Database(database_url), f"fairwatt_{worker_id}"
     world = seed(server.create(template))

@@ -12,6 +12,7 @@ from policies.placed import Placed
 from policies.power import budget_w, drawn_w, watts_per_gpu
 from policies.registry import build, policy_names
 from policies.snapshot import JobState, Snapshot
+from tests.examples import examples
 from tests.policies.worlds import World, elastic_world
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
@@ -33,7 +34,7 @@ worlds = st.builds(
     run=st.integers(0, 16),
 )
 many = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -25,6 +25,8 @@ from simulator.calibration.measurements import CountSeries, cap_cases, count_ser
 from simulator.calibration.transfer import power_model, scaled
 from simulator.scenario.files import data_directory
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 
 

@@ -22,6 +22,8 @@ from simulator.experiments.synergy_settings import (
 )
 from simulator.scenario.files import data_directory
 
+pytestmark = pytest.mark.slow
+
 MATRICES = data_directory() / "synergy" / "synergy_sensitivity.json"
 needs_data = pytest.mark.skipif(not MATRICES.exists(), reason=f"no data at {MATRICES}")
 needs_philly = pytest.mark.skipif(

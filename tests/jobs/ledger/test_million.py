@@ -18,7 +18,7 @@ from tests.jobs.agents.nodes import BOOT, Agent, join
 from tests.jobs.ledger.attempts import make_priced_cluster
 from tests.jobs.scheduling.world import NOW, make_jobs, make_tenant
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 GPUS, ATTEMPTS, SAMPLES = 4, 5, 200_000
 TWICE = 50_000

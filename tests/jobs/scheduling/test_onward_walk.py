@@ -24,7 +24,7 @@ from tenancy.models import Tenant
 from tests.jobs.agents.nodes import Agent, join
 from tests.jobs.scheduling.world import NOW, make_cluster, make_jobs, make_tenant
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 SPAN_JOBS = {"min_gpus": 2, "max_gpus": 4, "span": "node", "cpus_per_gpu": 1}
 
