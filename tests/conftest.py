@@ -1,5 +1,6 @@
 """Real servers for the tests, thrown away afterwards; DATABASE_URL or BROKER_URL replace them."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,12 @@ pytest_plugins = ["tests.examples", "tests.kinds"]
 def pytest_configure() -> None:
     """People of the tests sign in often, and nobody guesses their passwords."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays; looking through it for garbage took a fifth of the time."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session")

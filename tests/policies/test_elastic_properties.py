@@ -78,6 +78,7 @@ def test_no_job_is_taken_past_its_peak(world: World) -> None:
         assert now > half
 
 
+@pytest.mark.slow
 @many
 @given(world=worlds)
 def test_what_is_drawn_falls_towards_a_budget_that_is_exceeded(world: World) -> None:

@@ -54,6 +54,7 @@ def test_a_plan_explained_late_is_the_plan_explained_at_once() -> None:
     assert pickle.loads(pickle.dumps(settled)).digest() == told.digest()
 
 
+@pytest.mark.slow
 @every_policy
 @settings(many, max_examples=examples(50))
 @given(first=worlds(), second=worlds())

@@ -94,6 +94,7 @@ def assert_head_starts(world: World, plan: Plan) -> None:
     assert startable_after(world, Plan()).isdisjoint(wait.job for wait in waits)
 
 
+@pytest.mark.slow
 @settings(many, max_examples=examples(40))
 @given(world=worlds())
 def test_a_stored_snapshot_gives_the_same_plan(world: World) -> None:
