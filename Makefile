@@ -6,11 +6,16 @@ BIN := .venv/bin
 # The stamp's name holds the checksum of what was installed: another lock, another stamp.
 STAMP := .venv/installed-$(shell cksum < requirements-dev.txt | cut -d' ' -f1)
 N ?= 5000
+# All tests on both cores; a selection in one process, which starts sooner.
+WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadgroup
+# Programs that are started again and again must not compile our modules each time.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock up demo test lint check bench fuzz clean
+.PHONY: help install lock up demo test test-fast lint check bench fuzz clean
 
 help: ## Say what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /make \1\t/' | expand -t 16
 
 install: $(STAMP) ## Make .venv with the locked requirements
 
@@ -35,7 +40,10 @@ demo: $(STAMP) ## Run a mixed workload on what make up started, and check the bi
 	@$(BIN)/python -m scheduler_service.embedded demo
 
 test: $(STAMP) ## Run the tests; make test ARGS="tests/jobs -k cancel"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(or $(ARGS),$(PARALLEL))
+
+test-fast: $(STAMP) ## Run those that need no process and little time, all day long
+	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile fast -m "not process and not slow" $(ARGS)
 
 lint: $(STAMP) ## Format, lint, types, imports, migrations, API schema
 	$(BIN)/ruff format --check .

@@ -1,9 +1,12 @@
 """Real servers for the tests, thrown away afterwards; DATABASE_URL or BROKER_URL replace them."""
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
@@ -13,6 +16,19 @@ from scheduler_service import celery_app, environment
 from scheduler_service.embedded import broker, postgres
 from scheduler_service.embedded.ports import free_port
 from scheduler_service.embedded.program import running
+
+pytest_plugins = ["tests.examples", "tests.kinds"]
+
+
+def pytest_configure() -> None:
+    """People of the tests sign in often, and nobody guesses their passwords."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays; looking through it for garbage took a fifth of the time."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +40,7 @@ def throwaway_directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def database_url(throwaway_directory: Path) -> Iterator[str]:
-    """A server of this run alone, as a role to which row-level security applies."""
+    """A server of this process alone, as a role to which row-level security applies."""
     if configured := os.environ.get("DATABASE_URL"):
         yield configured
         return
@@ -37,27 +53,34 @@ def database_url(throwaway_directory: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(database_url: str) -> None:
-    """pytest-django calls it before it makes the test database."""
+def django_db_modify_db_settings(database_url: str, request: pytest.FixtureRequest) -> None:
+    """pytest-django calls it before it makes the test database, one for each worker."""
     current = connections["default"].settings_dict
     wanted = environment.database(database_url, "all")
     current.update({key: wanted[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+    request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
 
 @pytest.fixture(scope="session")
-def broker_url(throwaway_directory: Path) -> Iterator[str]:
-    """A broker of this run alone, to which Celery and the cache point while it lives."""
-    if configured := os.environ.get("BROKER_URL"):
-        yield configured
-        return
-    home, log = throwaway_directory / "broker", throwaway_directory / "broker.log"
-    with (
-        broker.prepared(home, port=free_port(), durable=False) as server,
-        running(server.program, log),
-        pytest.MonkeyPatch.context() as patch,
-    ):
+def broker_url(throwaway_directory: Path, worker_id: str) -> Iterator[str]:
+    """A broker of this process alone, to which Celery and the cache point while it lives."""
+    with _broker(throwaway_directory, worker_id) as url, pytest.MonkeyPatch.context() as patch:
         for name in ("BROKER_URL", "CACHE_URL", "CELERY_BROKER_URL"):
-            patch.setattr(settings, name, server.url)
-        patch.setattr(celery_app.conf, "broker_url", server.url)
-        yield server.url
+            patch.setattr(settings, name, url)
+        patch.setattr(celery_app.conf, "broker_url", url)
+        yield url
         celery_app.close()
+
+
+@contextmanager
+def _broker(directory: Path, worker_id: str) -> Iterator[str]:
+    if configured := os.environ.get("BROKER_URL"):
+        # Workers share the server, each with a numbered database of its own.
+        address, number = urlsplit(configured), worker_id.removeprefix("gw")
+        yield address._replace(path=f"/{number}").geturl() if number.isdigit() else configured
+        return
+    with (
+        broker.prepared(directory / "broker", port=free_port(), durable=False) as server,
+        running(server.program, directory / "broker.log"),
+    ):
+        yield server.url

@@ -94,6 +94,7 @@ def test_energy_is_exact_however_often_it_is_read(gpu: EmulatedGpu, clock: FakeC
     assert gpu.read().energy_mj == energy_uj(400_000, 6_250) // 1000 == 2_500_000
 
 
+@pytest.mark.process
 def test_load_is_there_while_the_occupant_lives(gpu: EmulatedGpu) -> None:
     assert gpu.read().utilisation_pct == 0
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -265,6 +265,7 @@ def test_waits_grow_to_a_bound_and_differ_between_nodes() -> None:
     assert backoff.next_s() <= 1.0
 
 
+@pytest.mark.process
 def test_a_process_is_a_pid_and_a_start_time() -> None:
     mine = Process(os.getpid(), start_ticks(os.getpid()) or 0)
     assert mine.alive

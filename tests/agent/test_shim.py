@@ -78,6 +78,7 @@ def ready(bench: Bench) -> None:
     until(lambda: (bench.directory / "stdout.log").exists() and bench.printed(), "the job ready")
 
 
+@pytest.mark.process
 def test_of_two_shims_one_runs_the_attempt(bench: Bench) -> None:
     bench.spec("open('ran', 'a').write('once')")
     shims = [bench.start(), bench.start()]
@@ -86,6 +87,7 @@ def test_of_two_shims_one_runs_the_attempt(bench: Bench) -> None:
     assert bench.result()["exit_code"] == 0
 
 
+@pytest.mark.process
 def test_a_lapsed_lease_starts_nothing(bench: Bench) -> None:
     bench.spec("open('ran', 'w')")
     bench.lease(kill_in_s=-1.0)
@@ -94,6 +96,7 @@ def test_a_lapsed_lease_starts_nothing(bench: Bench) -> None:
     assert not (bench.directory / "ran").exists()
 
 
+@pytest.mark.process
 def test_a_lease_that_is_not_renewed_ends_even_the_stubborn(bench: Bench) -> None:
     bench.spec(STUBBORN)
     bench.start()
@@ -103,6 +106,7 @@ def test_a_lease_that_is_not_renewed_ends_even_the_stubborn(bench: Bench) -> Non
     assert (result["why"], result["signal"]) == ("lease_lost", 9)
 
 
+@pytest.mark.process
 def test_a_missing_or_broken_lease_file_is_waited_out(bench: Bench) -> None:
     bench.spec("import time; time.sleep(0.5)")
     (bench.directory / "lease.json").write_text("{")
@@ -110,6 +114,7 @@ def test_a_missing_or_broken_lease_file_is_waited_out(bench: Bench) -> None:
     assert bench.result()["why"] == "exited"
 
 
+@pytest.mark.process
 def test_a_second_stop_can_only_shorten_the_first(bench: Bench) -> None:
     bench.spec(STUBBORN)
     process = bench.start()
@@ -121,6 +126,7 @@ def test_a_second_stop_can_only_shorten_the_first(bench: Bench) -> None:
     assert (bench.result()["why"], bench.result()["signal"]) == ("stopped", 9)
 
 
+@pytest.mark.process
 def test_interrupts_from_a_terminal_do_not_reach_the_job(bench: Bench) -> None:
     bench.spec("import time; print('ready', flush=True); time.sleep(0.5)")
     process = bench.start()

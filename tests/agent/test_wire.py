@@ -198,6 +198,7 @@ def test_log_data_that_is_not_base64_or_too_long_is_refused() -> None:
         assert refusal.value.pointer == "/chunks/0/data"
 
 
+@pytest.mark.process
 def test_the_service_may_import_the_messages_without_the_agents_dependencies() -> None:
     code = (
         "import sys; import agent.wire; "

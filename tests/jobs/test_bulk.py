@@ -95,6 +95,7 @@ def test_what_is_no_list_of_jobs_is_refused_whole(member: Api, body: Any, pointe
     assert not Job.objects.exists()
 
 
+@pytest.mark.slow
 def test_ten_thousand_take_as_many_round_trips_as_two(member: Api) -> None:
     with CaptureQueriesContext(connection) as two:
         bulk(member, *[SUBMIT] * 2)

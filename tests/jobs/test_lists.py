@@ -153,6 +153,7 @@ def test_unchanged_is_304(member: Api, submit: Submit) -> None:
         ("profile_id = 7 ORDER BY id DESC", "job_by_profile"),
     ],
 )
+@pytest.mark.slow
 def test_a_page_starts_in_the_middle_of_an_index(world: World, where: str, index: str) -> None:
     """With sorting forbidden a plan without its index would cost more than any with one.
 

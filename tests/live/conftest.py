@@ -13,7 +13,6 @@ from tests.live.database import Database
 from tests.live.server import Servers, api_server, seed
 from tests.live.world import World
 
-TEMPLATE = "fairwatt_seeded"
 # Thousands of requests would bury what a failed test has to say.
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
@@ -42,16 +41,19 @@ class Seeded:
     world: World
     broker_url: str
     directory: Path
+    template: str
 
     def clone(self, name: str) -> tuple[Database, Servers]:
-        database = self.database.create(f"fairwatt_{name}", template=TEMPLATE)
+        database = self.database.create(f"{self.template}_{name}", template=self.template)
         return database, Servers(database.url, self.broker_url, self.directory)
 
 
 @pytest.fixture(scope="session")
-def seeded(database_url: str, broker_url: str, throwaway_directory: Path) -> Seeded:
-    database = Database(database_url).create(TEMPLATE)
-    return Seeded(Database(database_url), seed(database), broker_url, throwaway_directory)
+def seeded(database_url: str, broker_url: str, throwaway_directory: Path, worker_id: str) -> Seeded:
+    """Named after the worker, which may share a configured server with others."""
+    server, template = Database(database_url), f"fairwatt_{worker_id}"
+    world = seed(server.create(template))
+    return Seeded(server, world, broker_url, throwaway_directory, template)
 
 
 def _live(seeded: Seeded, name: str, app: str) -> Iterator[Live]:

@@ -28,6 +28,9 @@ class Database:
         """Another database of the same server; a template must have nobody connected to it."""
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.connect() as connection:
+            # An earlier run may have left it on a server that is not thrown away.
+            left = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+            connection.execute(left)
             connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
         return self.named(name)
 

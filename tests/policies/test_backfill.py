@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from policies.contract.plan import Plan
 from policies.registry import build
+from tests.examples import examples
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running
 
 
@@ -132,7 +133,7 @@ def one_node(draw: st.DrawFn) -> list[Job]:
 
 
 @settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

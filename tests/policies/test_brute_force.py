@@ -11,10 +11,11 @@ from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
 from policies.contract.invariants import check_plan
 from policies.contract.snapshot import Span
 from policies.registry import build
+from tests.examples import examples
 from tests.policies.worlds import NOW_S, Node, World, queued, running
 
 many = settings(
-    max_examples=200,
+    max_examples=examples(200),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
@@ -168,7 +169,7 @@ def fewest_nodes(room: list[int], need: int) -> int:
     )
 
 
-@settings(many, max_examples=500)
+@settings(many, max_examples=examples(500))
 @given(
     running=st.lists(
         st.builds(

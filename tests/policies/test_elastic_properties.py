@@ -12,6 +12,7 @@ from policies.contract.invariants import check_plan
 from policies.contract.plan_columns import Placed
 from policies.contract.snapshot import JobState, Snapshot
 from policies.registry import build, policy_names
+from tests.examples import examples
 from tests.policies.worlds import World, elastic_world
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
@@ -33,7 +34,7 @@ worlds = st.builds(
     run=st.integers(0, 16),
 )
 many = settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
@@ -77,6 +78,7 @@ def test_no_job_is_taken_past_its_peak(world: World) -> None:
         assert now > half
 
 
+@pytest.mark.slow
 @many
 @given(world=worlds)
 def test_what_is_drawn_falls_towards_a_budget_that_is_exceeded(world: World) -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from policies.bench.machine_layout import Layout, Shelf
 from policies.contract.plan import Plan, WaitTable
 from policies.contract.snapshot import NodeState, Snapshot
 from policies.explain.reasons import Evidence, Reason
 from policies.registry import build
+from tests.examples import examples
 from tests.policies.test_properties import every_policy, many
 from tests.policies.worlds import Node, World, queued, running, worlds
 
@@ -53,8 +54,9 @@ def test_a_plan_explained_late_is_the_plan_explained_at_once() -> None:
     assert pickle.loads(pickle.dumps(settled)).digest() == told.digest()
 
 
+@pytest.mark.slow
 @every_policy
-@many
+@settings(many, max_examples=examples(50))
 @given(first=worlds(), second=worlds())
 def test_what_a_policy_keeps_of_a_round_changes_no_later_plan(
     name: str, parameters: dict[str, Any], first: World, second: World

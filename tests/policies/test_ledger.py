@@ -10,6 +10,7 @@ from policies.bench.ledger import Hold, Ledger
 from policies.bench.placement import PLACEMENTS, PlacementName
 from policies.bench.reach import shapes_of
 from policies.contract.snapshot import Span
+from tests.examples import examples
 from tests.policies.worlds import Job, Node, World, queued, running, worlds
 
 
@@ -152,7 +153,7 @@ def book(ledger: Ledger) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("placement", list(PLACEMENTS))
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -10,6 +10,7 @@ from policies.contract.plan import Plan
 from policies.contract.snapshot import Span
 from policies.explain.reasons import Reason
 from policies.registry import build
+from tests.examples import examples
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running, worlds
 
 
@@ -120,7 +121,7 @@ def test_random_placement_depends_on_the_seed_alone() -> None:
 @pytest.mark.parametrize("name", ["fifo", "srtf", "las"])
 @pytest.mark.parametrize("placement", ["random", "consolidate"])
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -14,6 +14,7 @@ from policies.contract.plan import Plan
 from policies.contract.snapshot import Blocked, JobState, Snapshot
 from policies.explain.reasons import Reason
 from policies.registry import build, parameter_schema, policy_names
+from tests.examples import examples
 from tests.policies.worlds import World, worlds
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
@@ -49,7 +50,7 @@ every_policy = pytest.mark.parametrize(
     ("name", "parameters"), VARIANTS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(VARIANTS)]
 )
 many = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
@@ -93,7 +94,8 @@ def assert_head_starts(world: World, plan: Plan) -> None:
     assert startable_after(world, Plan()).isdisjoint(wait.job for wait in waits)
 
 
-@settings(many, max_examples=40)
+@pytest.mark.slow
+@settings(many, max_examples=examples(40))
 @given(world=worlds())
 def test_a_stored_snapshot_gives_the_same_plan(world: World) -> None:
     snapshot = world.snapshot()

@@ -10,6 +10,7 @@ from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState
 from policies.explain.reasons import Reason
 from policies.registry import build
+from tests.examples import examples
 from tests.policies.worlds import Node, World, queued, running, worlds
 
 PREEMPTIVE: list[tuple[str, dict[str, Any]]] = [
@@ -47,7 +48,7 @@ def rounds(
 
 @pytest.mark.parametrize(("name", "parameters"), PREEMPTIVE)
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

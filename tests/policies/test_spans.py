@@ -38,6 +38,7 @@ def test_two_neighbours_are_not_a_group() -> None:
     assert broken(Span.RACK, (0, 2)) == {"span"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", sorted(PLACEMENTS))
 def test_placements_keep_to_one_group_of_crossed_racks(placement: str) -> None:
     started = 0

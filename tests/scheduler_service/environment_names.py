@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -9,9 +10,10 @@ ROOMS = ("scheduler_service", "rest", "tenancy", "clusters", "jobs", "whatif")
 _READERS = {"text", "words", "integer", "number", "secret"}
 
 
-def names_read() -> set[str]:
+@cache
+def names_read() -> frozenset[str]:
     files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    return {name for file in files for name in names_in(file.read_text())}
+    return frozenset(name for file in files for name in names_in(file.read_text()))
 
 
 def names_in(source: str) -> set[str]:

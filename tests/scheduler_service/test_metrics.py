@@ -70,6 +70,7 @@ print(generate_latest(metrics.registry()).decode())
 """
 
 
+@pytest.mark.process
 def test_processes_that_share_a_directory_are_added_up(tmp_path: Path) -> None:
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     for code in (COUNT, COUNT, SUM):

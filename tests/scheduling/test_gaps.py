@@ -224,6 +224,7 @@ def test_beat_asks_for_bounds_in_a_queue_of_their_own(monkeypatch: pytest.Monkey
     assert len(sent) == 1
 
 
+@pytest.mark.process
 def test_beat_has_it_every_so_often() -> None:
     beat = settings.CELERY_BEAT_SCHEDULE["bounds"]
     assert (beat["task"], beat["schedule"]) == (tasks.bounds.name, settings.BOUND_INTERVAL_S)

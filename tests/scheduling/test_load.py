@@ -187,6 +187,7 @@ def test_profile_points_become_tensors() -> None:
     assert np.isnan(profiles.throughput[0, 0, 0, 1])
 
 
+@pytest.mark.slow
 def test_as_many_queries_for_many_jobs_as_for_few() -> None:
     cluster, tenant = make_cluster(), make_tenant()
     make_nodes(cluster, make_gpu_type(), 4)

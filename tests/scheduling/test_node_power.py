@@ -108,6 +108,7 @@ def told(settings: LazySettings, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.process
 def test_the_site_is_told_once_per_change(cluster: Cluster, empty: Agent, told: Path) -> None:
     _switch(cluster, PowerNode(empty.node.pk, on=False))
     (told / "broken").touch()

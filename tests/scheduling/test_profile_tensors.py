@@ -79,6 +79,7 @@ def test_models_fill_the_table_and_speed_over_cpus_stands_beside_it() -> None:
     assert snapshot.jobs.est_run_s.tolist() == pytest.approx([100], rel=0.01)
 
 
+@pytest.mark.slow
 def test_as_many_queries_for_many_profiles_as_for_few() -> None:
     make_gpu_type("A100", clocks_mhz=CLOCKS)
     (few, queries), (many, as_many) = loaded(2), loaded(12)

@@ -74,6 +74,7 @@ def _race(cluster_id: int) -> list[int]:
             racer.communicate()
 
 
+@pytest.mark.process
 @pytest.mark.django_db(transaction=True)
 def test_no_gpu_is_booked_twice_and_no_job_is_lost() -> None:
     cluster = make_cluster()

@@ -24,7 +24,7 @@ from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tests.engines.agents.nodes import Agent, join
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 SPAN_JOBS = {"min_gpus": 2, "max_gpus": 4, "span": "node", "cpus_per_gpu": 1}
 

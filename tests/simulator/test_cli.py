@@ -9,6 +9,8 @@ import pytest
 from simulator.cli import main
 from tests.simulator.test_scenarios import GOOD
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:

@@ -12,6 +12,8 @@ from simulator.measure import measure
 from simulator.setting import plain_setting
 from simulator.workload import Workload
 
+pytestmark = pytest.mark.slow
+
 
 def one_gpu(submitted_s: F64, work: F64, name: str = "fifo") -> Outcome:
     jobs = Workload.sorted(submitted_s=submitted_s, work=work, gpus=np.ones(len(work)))

@@ -11,6 +11,8 @@ from simulator.metrics.jobs import job_results
 from tests.simulator.slow_world import SlowWorld
 from tests.simulator.worlds import small_world
 
+pytestmark = pytest.mark.slow
+
 WORLDS = 200
 
 

@@ -132,6 +132,7 @@ def test_an_empty_cluster_has_nothing_to_run() -> None:
     assert run(World([Node()], []))[0] == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", policy_names())
 def test_a_policy_plans_the_same_in_the_world_as_live(name: str) -> None:
     for seed in range(20):

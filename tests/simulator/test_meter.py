@@ -100,6 +100,7 @@ def random_run(
     return engine.run(), engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("empty_nodes_off", [False, True])
 @pytest.mark.parametrize("tariff", [FLAT, halves(3, 7)])
 def test_the_bill_is_for_the_peaks_that_were_metered(

@@ -268,6 +268,7 @@ def test_a_bad_line_of_our_own_is_explained(tmp_path: Path, line: str, expected:
         ("elasticflow", "elasticflow/philly_103959.csv", 876, 0),
     ],
 )
+@pytest.mark.slow
 def test_real_files(kind: str, path: str, used: int, left_out: int) -> None:
     trace, report = READERS[kind](DATA / path)
     assert (report.used, sum(report.skipped.values())) == (used, left_out)

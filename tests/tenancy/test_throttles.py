@@ -47,6 +47,7 @@ print(sum(budgets.take("a", 3000, 1_000_000.0) for _ in range(2000)))
 """
 
 
+@pytest.mark.process
 def test_parallel_processes_never_exceed_it(broker_url: str) -> None:
     workers = [
         subprocess.Popen([sys.executable, "-c", _WORKER, broker_url], stdout=subprocess.PIPE)

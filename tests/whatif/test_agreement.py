@@ -19,7 +19,7 @@ from simulator.live import Guess, engine_from
 from tests.engines.agents.nodes import Agent, join
 from whatif.history import latency_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 Done = dict[int, tuple[tuple[tuple[int, int], ...], float, float]]
 """By job: (node, GPU mask) pairs, start and finish in seconds from NOW."""
 

@@ -111,6 +111,7 @@ def test_forgetting_samples_changes_no_balance(settings: LazySettings) -> None:
     assert GpuCounter.objects.get(gap_mj__gt=0).kept_from > 0
 
 
+@pytest.mark.slow
 def test_any_story_adds_up() -> None:
     chance = random.Random(11)
     metered = Metered.place()

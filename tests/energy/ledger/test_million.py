@@ -19,7 +19,7 @@ from scheduler_service.factories import NOW, make_jobs, make_tenant
 from tests.energy.ledger.attempts import make_priced_cluster
 from tests.engines.agents.nodes import BOOT, Agent, join
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 GPUS, ATTEMPTS, SAMPLES = 4, 5, 200_000
 TWICE = 50_000

@@ -26,7 +26,7 @@ from tenancy.callers import SYSTEM
 from tests.agent.process import ROOT, TWO_GPUS, AgentProcess
 from tests.engines.agents.nodes import join_token
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
 PATIENCE_S = 60.0
 

@@ -25,6 +25,8 @@ from policies.performance.gpu_power import PowerModel
 from policies.performance.points import Point
 from simulator.scenario.files import data_directory
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 
 

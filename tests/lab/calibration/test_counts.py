@@ -26,6 +26,8 @@ from policies.performance.solving import Estimate
 from policies.performance.usual import USUAL, Usual
 from simulator.scenario.files import data_directory
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 
 # On this machine each further GPU adds 0.5 of what the first two synchronise for.

@@ -11,6 +11,8 @@ from policies.contract.snapshot import Span
 from policies.registry import build
 from simulator.scenario.files import data_directory
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 PLAIN = Case("A", "fifo", "consolidate", False, False, "static", 1.0, 0)
 

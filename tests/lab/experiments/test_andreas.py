@@ -31,6 +31,8 @@ from simulator.prices import PriceView
 from simulator.scenario.files import data_directory
 from simulator.world import World
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 
 

@@ -31,6 +31,8 @@ from policies.registry import build, policy_names
 from simulator.scenario.files import data_directory
 from simulator.workload import Workload
 
+pytestmark = pytest.mark.slow
+
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 LINE = [Spot(100, 50), Spot(200, 30), Spot(150, 45), Spot(300, 20)]
 """The third lies above the line between its neighbours, and is of the front all the same."""

@@ -19,6 +19,8 @@ from simulator.measure import measure
 from simulator.workload import Workload
 from tests.lab.experiments.test_analysim import needs_data
 
+pytestmark = pytest.mark.slow
+
 SWEPT = [Point(30.0, 100.0), Point(20.0, 200.0), Point(25.0, 220.0), Point(40.0, 90.0)]
 
 

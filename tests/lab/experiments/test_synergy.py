@@ -22,6 +22,8 @@ from lab.experiments.synergy.settings import (
 from policies.shares.appetite import Sensitivity, Share
 from simulator.scenario.files import data_directory
 
+pytestmark = pytest.mark.slow
+
 MATRICES = data_directory() / "synergy" / "synergy_sensitivity.json"
 needs_data = pytest.mark.skipif(not MATRICES.exists(), reason=f"no data at {MATRICES}")
 needs_philly = pytest.mark.skipif(

@@ -43,6 +43,7 @@ def crowd(jobs: int, seed: int = 0) -> Snapshot:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("seed", range(6))
 def test_kernel_and_twin_agree(options: dict[str, Any], seed: int) -> None:

@@ -67,6 +67,7 @@ def test_a_schedule_holds_no_more_than_there_is(seed: int) -> None:
     assert (held <= ahead.free).all()
 
 
+@pytest.mark.process
 def test_numba_is_read_only_by_who_plans() -> None:
     code = (
         "import sys, policies.registry as r; r.build('fairwatt', {}); print('numba' in sys.modules)"

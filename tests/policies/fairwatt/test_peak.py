@@ -196,6 +196,7 @@ def test_plans_without_a_charge_are_those_of_always() -> None:
         assert plain.shown == peaked.shown == {"planned_cost": plain.objective}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world_of", [random_world, elastic_world])
 def test_who_pays_nothing_raises_nothing(world_of: Callable[..., World]) -> None:
     """What is left of the watts after the entries of random plans, all jobs young."""

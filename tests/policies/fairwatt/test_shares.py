@@ -17,6 +17,7 @@ from policies.registry import build
 from policies.shares.appetite import Share
 from policies.shares.roster import Roster
 from policies.shares.table import Appetites
+from tests.examples import examples
 from tests.policies.synergy.tables import (
     IMAGE,
     LANGUAGE,
@@ -186,7 +187,7 @@ worlds = st.builds(
 
 @pytest.mark.parametrize("parameters", VARIANTS, ids=range(len(VARIANTS)))
 @settings(
-    max_examples=120,
+    max_examples=examples(120),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

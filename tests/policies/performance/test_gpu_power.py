@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from policies.performance.gpu_power import PowerModel
 from policies.performance.throughput import ThroughputModel
+from tests.examples import examples
 
 MODEL = PowerModel(
     p0=50, p1=20, p2=1, p3=100, q0=40, q1=10, idle_w=30, max_w=175, reference_mhz=1000,
     lowest_mhz=200,
 )  # fmt: skip
-many = settings(max_examples=100, deadline=None, database=None, derandomize=True)
+many = settings(max_examples=examples(100), deadline=None, database=None, derandomize=True)
 watts = st.floats(0, 300)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from policies.performance.points import FitRefused, Point
 from policies.performance.sensitivity import Sensitivity, demand
 from policies.performance.sensitivity_fit import fit_sensitivity
+from tests.examples import examples
 
 # Two CPUs preprocess a batch in 0.5 s, four in 0.25 s, where the GPU's 0.25 s begin to bind; the
 # data set has 1000 MiB, and a batch of 100 MiB takes 1 s from storage.
@@ -21,7 +22,7 @@ JOB = Sensitivity.of_curve(
     reference_cpus=2,
     reference_mem_mib=1000,
 )
-many = settings(max_examples=100, deadline=None, database=None, derandomize=True)
+many = settings(max_examples=examples(100), deadline=None, database=None, derandomize=True)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.performance.throughput import ThroughputModel
+from tests.examples import examples
 
 MODEL = ThroughputModel(
     alpha0=0.1, alpha1=0.01, alpha2=0.2, alpha3=0.02, beta0=0.3, beta1=0.05, beta2=0.6, beta3=0.01,
     gamma=1.0, reference_mhz=1000, gpus_per_node=8,
 )  # fmt: skip
 some = st.floats(0.001, 10)
-many = settings(max_examples=100, deadline=None, database=None, derandomize=True)
+many = settings(max_examples=examples(100), deadline=None, database=None, derandomize=True)
 
 
 @st.composite

@@ -15,6 +15,7 @@ from policies.fault import Problem
 from policies.pricing.hourly import MAX_ROWS, PROBLEMS_SHOWN, Parsed, parse_hourly_csv
 from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
 from policies.pricing.tariff import HourlyTariff
+from tests.examples import examples
 
 CHECKOUT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("FAIRWATT_DATA", CHECKOUT.parent / "shared" / "data"))
@@ -242,7 +243,7 @@ tables = st.lists(st.lists(cells, max_size=4).map(",".join), max_size=8).map("\n
 texts = st.text() | tables | tables.map(lambda rest: f"{HEADER}\n{rest}")
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=examples(500))
 @given(
     texts,
     st.none() | st.text(max_size=5) | st.just("price_per_kwh"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from policies.fault import Problem, pointer
 from policies.pricing.periods import MAX_PERIODS, Period, validate_periods
+from tests.examples import examples
 
 YEAR = frozenset(range(1, 13))
 WEEK = frozenset(range(7))
@@ -133,7 +134,7 @@ def random_periods(draw: st.DrawFn) -> Period:
     )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.lists(random_periods(), min_size=1, max_size=4))
 def test_the_check_agrees_with_counting_every_minute(periods: list[Period]) -> None:
     seen: set[tuple[int, int, int]] = set()

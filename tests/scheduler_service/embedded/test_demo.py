@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agent.remember.attempt_store import double_holds
 from scheduler_service.embedded.demo.meters import drawn_by_job
 from scheduler_service.embedded.ports import free_port
@@ -16,6 +18,7 @@ COMMAND = (sys.executable, "-m", "scheduler_service.embedded", "demo")
 LONGEST_S = 300
 
 
+@pytest.mark.process
 def test_the_demo_says_what_it_promises(home: Path) -> None:
     """It fails by itself when nobody was preempted, or the bill is not what the meters say."""
     done = subprocess.run(

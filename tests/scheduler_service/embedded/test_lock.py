@@ -26,6 +26,7 @@ def test_it_is_free_after_the_block_and_after_an_error(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.process
 def test_a_child_that_inherited_it_keeps_it_after_the_parents_block(tmp_path: Path) -> None:
     with lock.held(tmp_path, what="Thing") as descriptor:
         child = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])

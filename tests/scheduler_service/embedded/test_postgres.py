@@ -14,6 +14,8 @@ from scheduler_service.embedded.ports import free_port
 from scheduler_service.embedded.program import running
 from tests.scheduler_service.embedded.processes import alive, descendants, eventually, script
 
+pytestmark = pytest.mark.process
+
 HOLD = """
 import signal
 import sys

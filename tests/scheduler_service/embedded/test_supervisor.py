@@ -63,6 +63,7 @@ def supervised(home: Path, programs: Programs) -> Iterator[Run]:
         yield Run(home, process)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stop_signal_stops_all_in_reverse_order(home: Path, number: signal.Signals) -> None:
     programs = [("one", NAP, "service"), ("two", NAP, "service"), ("three", NAP, "service")]
@@ -78,6 +79,7 @@ def test_a_stop_signal_stops_all_in_reverse_order(home: Path, number: signal.Sig
     assert said == ["three", "two", "one"]
 
 
+@pytest.mark.process
 def test_lines_carry_their_programs_name_and_stay_whole(home: Path) -> None:
     chatter = "for i in $(seq 200); do printf 'start-'; printf '%s-end\\n' $i; done"
     programs = [("left", chatter, "step"), ("right", f"{chatter} >&2", "step")]
@@ -90,11 +92,13 @@ def test_lines_carry_their_programs_name_and_stay_whole(home: Path) -> None:
         assert [line for line in run.log.splitlines() if line.startswith(name)] == expected
 
 
+@pytest.mark.process
 def test_the_last_words_without_a_newline_are_shown(home: Path) -> None:
     with supervised(home, [("step", "printf unfinished", "step")]) as run:
         run.wait_for("step     | unfinished")
 
 
+@pytest.mark.process
 def test_what_dies_is_restarted_and_its_orphans_are_cleared(home: Path) -> None:
     with supervised(home, [("one", NAP, "service"), ("two", NAP, "service")]) as run:
         for name in ("one", "two"):
@@ -110,6 +114,7 @@ def test_what_dies_is_restarted_and_its_orphans_are_cleared(home: Path) -> None:
         assert run.process.wait() == 0
 
 
+@pytest.mark.process
 def test_a_program_that_keeps_dying_is_tried_again_and_can_be_stopped(home: Path) -> None:
     with supervised(home, [("flaky", "echo try; exit 3", "late"), ("nap", NAP, "service")]) as run:
         eventually(lambda: run.log.count("try") >= 3, "three tries")
@@ -118,6 +123,7 @@ def test_a_program_that_keeps_dying_is_tried_again_and_can_be_stopped(home: Path
         assert run.process.wait() == 0
 
 
+@pytest.mark.process
 def test_a_step_that_fails_stops_everything_and_says_which(home: Path) -> None:
     programs = [("nap", NAP, "service"), ("migrate", f"{AFTER_NAP}; echo broken; exit 7", "step")]
     with supervised(home, programs) as run:
@@ -128,6 +134,7 @@ def test_a_step_that_fails_stops_everything_and_says_which(home: Path) -> None:
     assert "all started" not in run.log
 
 
+@pytest.mark.process
 def test_a_stop_during_a_step_ends_the_step_too(home: Path) -> None:
     with supervised(home, [("nap", NAP, "service"), ("long", NAP, "step")]) as run:
         run.wait_for("long     | up")
@@ -138,6 +145,7 @@ def test_a_stop_during_a_step_ends_the_step_too(home: Path) -> None:
     assert "stopped while starting" in run.log
 
 
+@pytest.mark.process
 def test_a_second_interrupt_kills_what_would_not_go(home: Path) -> None:
     with supervised(home, [("mule", STUBBORN, "service")]) as run:
         run.wait_for("mule     | up")
@@ -159,6 +167,7 @@ def _caught(pid: int) -> bool:
     return all(int(mask, 16) == 0 for mask in pending)
 
 
+@pytest.mark.process
 def test_when_the_supervisor_is_killed_nobody_is_left(home: Path) -> None:
     deep = "trap 'trap : TERM; kill 0' TERM; sh -c 'sleep 1000 & wait' & echo up; wait"
     with supervised(home, [("one", NAP, "service"), ("two", deep, "service")]) as run:

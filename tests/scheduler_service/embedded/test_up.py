@@ -83,6 +83,7 @@ def running_stack(home: Path, number: int = 1, port: int | None = None) -> Itera
         started.process.wait()
 
 
+@pytest.mark.process
 def test_the_whole_story(home: Path) -> None:
     """One start is dear, so one test walks through a day of a stack's life."""
     with running_stack(home) as first:
@@ -141,6 +142,7 @@ def remembered(started: Stack) -> list[str]:
         return [row[0] for row in connection.execute("SELECT word FROM remembered")]
 
 
+@pytest.mark.process
 def test_a_taken_port_is_named_before_anything_is_started(home: Path) -> None:
     with (
         socket.create_server((ports.LOOPBACK, 0)) as squatter,
@@ -153,6 +155,7 @@ def test_a_taken_port_is_named_before_anything_is_started(home: Path) -> None:
     assert not (started.var / "postgres").exists()
 
 
+@pytest.mark.process
 def test_a_stop_before_it_is_ready_leaves_nothing(home: Path) -> None:
     with running_stack(home) as started:
         started.wait_for("database system is ready")
@@ -172,6 +175,7 @@ def test_named_servers_replace_the_embedded_ones(
         assert up._servers(resources, home, held=0) == ([], {})
 
 
+@pytest.mark.process
 def test_the_printed_submit_is_one_line_for_a_shell(home: Path) -> None:
     demo = home / "demo.json"
     demo.write_text(json.dumps({"tenant_token": "fw_abc"}))
@@ -184,6 +188,7 @@ def test_the_printed_submit_is_one_line_for_a_shell(home: Path) -> None:
     assert json.loads(words[-1])["argv"] == ["python3", "-c", "print(1)"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [(), ("down",), ("up", "now")])
 def test_other_words_get_the_usage(arguments: tuple[str, ...]) -> None:
     answer = run(*COMMAND[:-1], *arguments, env=dict(os.environ))
