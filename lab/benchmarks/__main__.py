@@ -3,14 +3,14 @@
 import subprocess
 import sys
 
-from lab.benchmarks.catalogue import BENCHMARKS
+from lab.benchmarks.catalogue import BENCHMARKS, unknown
 
 
 def main(arguments: list[str]) -> int:
-    unknown = [name for name in arguments if name not in BENCHMARKS]
-    if unknown:
-        sys.stderr.write(f"no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}\n")
-        return 2
+    for name in arguments:
+        if name not in BENCHMARKS:
+            sys.stderr.write(f"{unknown(name)}\n")
+            return 2
     worst = 0
     for name in arguments or BENCHMARKS:
         sys.stderr.write(f"# {name}\n")

@@ -27,3 +27,8 @@ BENCHMARKS = {
     "powerflow-live": Benchmark("lab.benchmarks.powerflow_live.benchmark", database=True),
     "synergy-live": Benchmark("lab.benchmarks.synergy_live.benchmark", database=True),
 }
+
+
+def unknown(name: str) -> str:
+    """What to say of a name that is not there."""
+    return f"no benchmark {name!r}; there are {', '.join(BENCHMARKS)}"

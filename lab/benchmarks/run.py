@@ -3,12 +3,14 @@
 import importlib
 import sys
 
-from lab.benchmarks.catalogue import BENCHMARKS
+from lab.benchmarks.catalogue import BENCHMARKS, unknown
 from lab.benchmarks.harness.database import database
 from lab.benchmarks.harness.jobs import JobFailed
 
 
 def main(name: str, *options: str) -> None:
+    if name not in BENCHMARKS:
+        sys.exit(unknown(name))
     benchmark = BENCHMARKS[name]
     if not benchmark.database:
         importlib.import_module(benchmark.module).main(*options)

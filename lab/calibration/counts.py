@@ -1,7 +1,7 @@
 """Speed over counts of GPUs: what is fitted together, and what the machine tells beforehand.
 
 What a further GPU or a second node adds to synchronising belongs to the machine; how many bytes
-are synchronised, to the application. A series of few counts cannot tell both, and takes the
+are synchronised, to the application. A series of few counts cannot fix both, and takes the
 former from the other applications on its GPU type.
 """
 
@@ -25,7 +25,7 @@ from policies.performance.usual import USUAL, Usual
 LEAST_COUNTS = 3
 # Ratios of the machine; how far synchronising hides behind computing is the application's.
 OF_MACHINE = ("inside_each", "across", "across_each")
-# Points that a fit needs to tell all of its terms: one scale and the ratios.
+# Points that a fit needs to fix all of its terms: one scale and the ratios.
 TERMS = 1 + len(USUAL)
 # Estimates and what they have in common settle each other by then.
 ROUNDS = 12
@@ -71,7 +71,7 @@ def fit_group(
     machine: Mapping[str, Usual],
     clock_bound: float = 1.0,
 ) -> Fit[ThroughputModel]:
-    """Points that could tell every term need nothing of the machine's other applications."""
+    """Points that could fix every term need nothing of the machine's other applications."""
     usual = machine if len(points) < TERMS else USUAL
     return _fit(series, points, usual, clock_bound)
 
@@ -93,13 +93,15 @@ def machine_usual(series: Sequence[CountSeries]) -> dict[str, Usual]:
                 estimates = _fit(one, points, usual).estimates
                 for name in (name for name in OF_MACHINE if name in estimates):
                     found[name].append(estimates[name])
-        usual = USUAL | {name: in_common(USUAL[name], told) for name, told in found.items()}
+        usual = USUAL | {
+            name: in_common(USUAL[name], estimates) for name, estimates in found.items()
+        }
     return usual
 
 
-def in_common(elsewhere: Usual, told: Sequence[Estimate]) -> Usual:
-    values = np.array([math.log(elsewhere.factor), *(one.value for one in told)])
-    open_by = np.array([elsewhere.deviation, *(one.deviation for one in told)])
+def in_common(elsewhere: Usual, estimates: Sequence[Estimate]) -> Usual:
+    values = np.array([math.log(elsewhere.factor), *(one.value for one in estimates)])
+    open_by = np.array([elsewhere.deviation, *(one.deviation for one in estimates)])
     mean = float(values.mean())
     deviation = math.sqrt(float(((values - mean) ** 2 + open_by**2).mean()))
     return Usual(math.exp(mean), max(deviation, LEAST_DEVIATION))

@@ -29,14 +29,14 @@ HEADINGS = ["points", "mean %", "worst %", "inside %", "at ends %"]
 
 
 def errors_of(rows: Iterable[Record]) -> Errors:
-    told = [(abs(row["left_out"] / row["measured"] - 1.0), row["end"]) for row in rows]
-    every = [error for error, _ in told]
+    errors = [(abs(row["left_out"] / row["measured"] - 1.0), row["end"]) for row in rows]
+    every = [error for error, _ in errors]
     return Errors(
-        len(told),
+        len(errors),
         _mean(every),
         max(every, default=np.nan),
-        _mean([error for error, end in told if not end]),
-        _mean([error for error, end in told if end]),
+        _mean([error for error, end in errors if not end]),
+        _mean([error for error, end in errors if end]),
     )
 
 

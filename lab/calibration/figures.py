@@ -54,8 +54,8 @@ def _grid(
     figure = Figure(figsize=(PANEL_INCHES[0] * COLUMNS, PANEL_INCHES[1] * rows))
     grid = figure.subplots(rows, COLUMNS, squeeze=False).ravel().tolist()
     for axes, (title, lines) in zip(grid, panels.items(), strict=False):
-        for at, (name, told) in enumerate(lines):
-            _line(axes, [row[x] for row in told], told, name, f"C{at % COLOURS}")
+        for at, (name, points) in enumerate(lines):
+            _line(axes, [row[x] for row in points], points, name, f"C{at % COLOURS}")
         axes.set_title(title, fontsize=8)
         axes.set_xlabel(label, fontsize=8)
         axes.tick_params(labelsize=7)

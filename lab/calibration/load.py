@@ -143,10 +143,10 @@ def example_table(
 
 
 def _behaviour(given: FittedBehaviour) -> Behaviour:
-    told, drawn = given.throughput, given.power
+    speed, power = given.throughput, given.power
     return Behaviour(
-        throughput=Fit(model=ThroughputModel(**told.parameters), **_about(told)),
-        power=Fit(model=PowerModel(**drawn.parameters), **_about(drawn)) if drawn else None,
+        throughput=Fit(model=ThroughputModel(**speed.parameters), **_about(speed)),
+        power=Fit(model=PowerModel(**power.parameters), **_about(power)) if power else None,
     )
 
 

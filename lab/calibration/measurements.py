@@ -142,8 +142,8 @@ def _gavel(data: Path) -> Iterator[CountSeries]:
         found: dict[str, list[Point]] = defaultdict(list)
         for key, entry in document[gpu_type.lower()].items():
             name, gpus = ast.literal_eval(key)
-            told = _BATCH.fullmatch(name)
-            application, batch = (told[1], float(told[2])) if told else (name, 1.0)
+            named = _BATCH.fullmatch(name)
+            application, batch = (named[1], float(named[2])) if named else (name, 1.0)
             if entry["null"] > 0:
                 point = Point(gpus=gpus, steps_per_s=entry["null"], batch_per_gpu=batch)
                 found[application].append(point)

@@ -135,9 +135,9 @@ def _share(values: Sequence[bool]) -> float:
 def _models(cases: Sequence[CapCase], records: Records) -> dict[str, CappedModel]:
     models = {}
     for case in cases:
-        told = dict(records[case.name]["parameters"])
-        compute_s, wait_s = told.pop("compute_s"), told.pop("wait_s")
-        power = PowerModel(**told, max_w=case.max_w, lowest_mhz=0.1)
+        parameters = dict(records[case.name]["parameters"])
+        compute_s, wait_s = parameters.pop("compute_s"), parameters.pop("wait_s")
+        power = PowerModel(**parameters, max_w=case.max_w, lowest_mhz=0.1)
         models[case.name] = CappedModel(compute_s=compute_s, wait_s=wait_s, power=power)
     return models
 

@@ -46,11 +46,11 @@ def machine_table(series: Sequence[CountSeries], records: Mapping[str, Record]) 
     """A ratio, and the factor within which two thirds of the applications lie, over all series."""
     table = [["synchronising: mean (within a factor of)", *OF_MACHINE]]
     for gpu_type in dict.fromkeys(one.gpu_type for one in series):
-        told = [records[one.name]["machine"] for one in series if one.gpu_type == gpu_type]
+        terms = [records[one.name]["machine"] for one in series if one.gpu_type == gpu_type]
         cells = []
         for name in OF_MACHINE:
-            factor = np.exp(np.mean([np.log(one[name]["factor"]) for one in told]))
-            within = np.exp(np.mean([one[name]["deviation"] for one in told]))
+            factor = np.exp(np.mean([np.log(one[name]["factor"]) for one in terms]))
+            within = np.exp(np.mean([one[name]["deviation"] for one in terms]))
             cells.append(f"{figure_text(float(factor))} ({figure_text(float(within))})")
         table.append([gpu_type, *cells])
     return table

@@ -89,7 +89,7 @@ class Shipping:
         """One application per batch; what is not known within a factor of two does not ship."""
         record = self._records[series.name]
         rows, machine = record["rows"], record["machine"]
-        usual = USUAL | {name: Usual(**told) for name, told in machine.items()}
+        usual = USUAL | {name: Usual(**found) for name, found in machine.items()}
         prefix = "gavel-" if series.source == GAVEL else ""
         capped = self._like(series)
         bound = capped.clock_bound if capped else 1.0

@@ -93,8 +93,8 @@ class LoadAgent:
             status, answer = await link.post("sync", self._sync())
             self.measured.note("sync", status, begun_s)
             if status == 200:
-                told = json.loads(answer)
-                self.pace = Intervals(*(told[name] for name in INTERVALS))
+                intervals = json.loads(answer)
+                self.pace = Intervals(*(intervals[name] for name in INTERVALS))
             self.paced.set()
             # At first anywhere within an interval: agents of a long time are spread out.
             first = self.sequence == 1

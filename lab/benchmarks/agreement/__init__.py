@@ -1,1 +1,1 @@
-"""How well the simulator foretells the service."""
+"""How well the simulator predicts the service."""

@@ -1,4 +1,4 @@
-"""How well the simulator foretells the service: emulated nodes and a run from the same start."""
+"""How well the simulator predicts the service: emulated nodes and a run from the same start."""
 
 from collections.abc import Mapping
 from time import sleep
@@ -31,16 +31,16 @@ def main(database_url: str) -> None:
             snapshot = outcomes.submit(WORKLOAD)
             until(demo.step, "jobs have ended", jobs_at=http)
             sleep(3)
-            foretold = outcomes.foretold(snapshot, latency)
-            lived = outcomes.lived()
-            report({job: done for job, done in lived.items() if job in foretold}, foretold)
+            predicted = outcomes.predicted(snapshot, latency)
+            actual = outcomes.actual()
+            report({job: done for job, done in actual.items() if job in predicted}, predicted)
 
 
-def report(lived: Mapping[int, JobOutcome], foretold: Mapping[int, JobOutcome]) -> None:
-    alike = sum(lived[job].where == foretold[job].where for job in lived)
-    figure("agreement", CASE, "placements", 100 * alike / len(lived), "%", at_least=100)
+def report(actual: Mapping[int, JobOutcome], predicted: Mapping[int, JobOutcome]) -> None:
+    alike = sum(actual[job].where == predicted[job].where for job in actual)
+    figure("agreement", CASE, "placements", 100 * alike / len(actual), "%", at_least=100)
     for metric, name in (("mean_jct", "jct_s"), ("energy", "gpu_j")):
-        ours = sum(getattr(done, name) for done in lived.values())
-        theirs = sum(getattr(done, name) for done in foretold.values())
+        ours = sum(getattr(done, name) for done in actual.values())
+        theirs = sum(getattr(done, name) for done in predicted.values())
         off_pct = 100 * abs(ours - theirs) / ours
         figure("agreement", CASE, f"{metric}_off", off_pct, "%", at_most=BAR_PCT)

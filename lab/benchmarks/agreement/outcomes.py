@@ -48,7 +48,7 @@ def submit(workload: Sequence[tuple[int, int]]) -> Snapshot:
     return load_snapshot(cluster, now=now, seed=0)
 
 
-def lived() -> dict[int, JobOutcome]:
+def actual() -> dict[int, JobOutcome]:
     found = {}
     for attempt in Attempt.objects.select_related("job").order_by("pk"):
         masks: dict[int, int] = {}
@@ -70,7 +70,7 @@ def latency() -> Latency:
     return latency_of(Cluster.objects.get().pk)
 
 
-def foretold(snapshot: Snapshot, latency: Latency) -> dict[int, JobOutcome]:
+def predicted(snapshot: Snapshot, latency: Latency) -> dict[int, JobOutcome]:
     cluster = Cluster.objects.get()
     policy = build(cluster.policy, cluster.policy_parameters)
     guess = Guess(start_s=latency.start_s, end_s=latency.end_s)

@@ -25,7 +25,7 @@ ROUNDS = 5
 BULK = 10_000
 MANY = 1_000_000
 PAGE, DEEP = 100, 5_000
-LOOKS, WARM_UP = 60, 5
+TURNS, WARM_UP = 60, 5
 
 
 def main(database_url: str) -> None:
@@ -44,8 +44,8 @@ def main(database_url: str) -> None:
             bulk(ours, made.member)
             rows.fill(made, MANY)
             deep = rows.job_id_at(made, (DEEP - 1) * PAGE - 1)
-            for who, secret in (("tenant", made.member), ("operator", made.operator)):
-                pages(ours, who, secret, deep)
+            for role, secret in (("tenant", made.member), ("operator", made.operator)):
+                pages(ours, role, secret, deep)
 
 
 class Caller:
@@ -122,13 +122,13 @@ def bulk(url: str, secret: str) -> None:
     figure("api", f"bulk submit of {BULK}", "per_s", median(rates), "jobs/s")
 
 
-def pages(url: str, who: str, secret: str, deep: int) -> None:
+def pages(url: str, role: str, secret: str, deep: int) -> None:
     """The first page and a deep one, turn about."""
     first = f"{JOBS}?limit={PAGE}"
     addresses = {1: first, DEEP: f"{first}&cursor={cursor_after(deep)}"}
     laps: dict[int, list[float]] = {number: [] for number in addresses}
     client = Caller(url, secret)
-    for turn in range(LOOKS):
+    for turn in range(TURNS):
         for number, address in addresses.items():
             took_ms, answer = client.ask("GET", address)
             if turn >= WARM_UP:
@@ -136,7 +136,7 @@ def pages(url: str, who: str, secret: str, deep: int) -> None:
     ids = [job["id"] for job in answer["items"]]
     if len(ids) != PAGE or ids[0] >= deep:
         raise RuntimeError("the deep page is not where it should be")
-    case = f"{PAGE} of {MANY} jobs as {who}"
+    case = f"{PAGE} of {MANY} jobs as {role}"
     for number, taken in laps.items():
         figure("api", f"{case}, page {number}", "list_ms", median(taken), "ms")
     ratio = median(laps[DEEP]) / median(laps[1])

@@ -1,4 +1,4 @@
-"""The demo's cluster with emulated nodes: who joins, and a round now and then."""
+"""The demo's cluster with emulated nodes: its nodes, and a round now and then."""
 
 import json
 from pathlib import Path

@@ -99,11 +99,18 @@ def whole_demo() -> Iterator[Service]:
             command = [sys.executable, "-m", "scheduler_service.embedded", "up"]
             up = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=output)
         try:
-            until(lambda: "Fairwatt is ready" in log.read_text(errors="replace"), "the demo is up")
+            until(lambda: _is_up(up, log), "the demo is up")
             yield Service(f"http://{LOOPBACK}:{env['FAIRWATT_PORT']}", home)
         finally:
             up.terminate()
             up.wait()
+
+
+def _is_up(process: subprocess.Popen[bytes], log: Path) -> bool:
+    printed = log.read_text(errors="replace")
+    if process.poll() is not None:
+        raise RuntimeError(f"make up ended with code {process.returncode}:\n{printed[-2000:]}")
+    return "Fairwatt is ready" in printed
 
 
 @contextmanager

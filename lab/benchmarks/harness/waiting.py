@@ -7,7 +7,7 @@ import httpx
 
 from lab.benchmarks.harness.jobs import raise_if_failed
 
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 """For failed jobs: seldom enough not to be measured along."""
 
 
@@ -20,14 +20,14 @@ def until(
     pause_s: float = 0.2,
 ) -> None:
     """With `jobs_at`, a service, one of its jobs that has failed ends the waiting at once."""
-    begun_s = looked_s = monotonic()
+    begun_s = checked_s = monotonic()
     while not holds():
         now_s = monotonic()
         if now_s > begun_s + longest_s:
             raise TimeoutError(f"waited {longest_s:.0f} s until {what}")
-        if jobs_at is not None and now_s >= looked_s + LOOK_EVERY_S:
+        if jobs_at is not None and now_s >= checked_s + CHECK_EVERY_S:
             raise_if_failed(jobs_at)
-            looked_s = now_s
+            checked_s = now_s
         sleep(pause_s)
 
 

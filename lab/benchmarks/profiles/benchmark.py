@@ -137,11 +137,14 @@ def report(
             "clock": clock,
             "cpus": cpus,
         }
-        told = http.get(f"{profile}predict/", params=asked).raise_for_status().json()
+        predicted = http.get(f"{profile}predict/", params=asked).raise_for_status().json()
         per_s, drawn_w = true_speed(gpus, clock, cpus), true_watts(gpus, clock, cpus)
-        speed.append(abs(told["steps_per_s"] / per_s - 1) * 100)
-        watts.append(abs(told["watts_per_gpu"] / drawn_w - 1) * 100)
-        held += [told["low"] <= per_s <= told["high"], told["low_w"] <= drawn_w <= told["high_w"]]
+        speed.append(abs(predicted["steps_per_s"] / per_s - 1) * 100)
+        watts.append(abs(predicted["watts_per_gpu"] / drawn_w - 1) * 100)
+        held += [
+            predicted["low"] <= per_s <= predicted["high"],
+            predicted["low_w"] <= drawn_w <= predicted["high_w"],
+        ]
     for metric, errors in (("speed", speed), ("watts", watts)):
         figure("profiles", case, f"{metric}_mean_error", sum(errors) / len(errors), "%")
         figure("profiles", case, f"{metric}_worst_error", max(errors), "%", at_most=bar)

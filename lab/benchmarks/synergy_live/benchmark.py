@@ -1,4 +1,4 @@
-"""Two live jobs share an emulated node: do their speeds follow their CPUs as foretold, in place?
+"""Two live jobs share an emulated node: do their speeds follow their CPUs as predicted, in place?
 
 One is bound by the CPUs that prepare its batches, the other by its GPU; their profiles say so, over
 HTTP like the jobs. First both have their proportional shares, then Synergy tunes them; nothing
@@ -70,16 +70,16 @@ def main(database_url: str) -> None:
             cluster.hold_round("proportional")
             until(lambda: len(_given(directory)) == len(JOBS), "both jobs run", jobs_at=http)
             before = _given(directory)
-            foretold = foretell(http, profiles, before)
-            report("proportional", before, foretold, _measured(directory))
+            predicted = predictions(http, profiles, before)
+            report("proportional", before, predicted, _measured(directory))
             pids = cluster.pids(directory)
             cluster.hold_round("tune")
             until(
                 lambda: _changed(before, _given(directory)), "the CPUs have changed", jobs_at=http
             )
             after = _given(directory)
-            foretold = foretell(http, profiles, after)
-            report("tune", after, foretold, _measured(directory))
+            predicted = predictions(http, profiles, after)
+            report("tune", after, predicted, _measured(directory))
             same = cluster.pids(directory) == pids and cluster.attempts() == len(JOBS)
             figure("synergy-live", CASE, "restarts", float(not same), "jobs", at_most=0)
 
@@ -105,7 +105,7 @@ def submit(http: httpx.Client, name: str) -> int:
     return profile
 
 
-def foretell(
+def predictions(
     http: httpx.Client, profiles: Mapping[str, int], cpus: Mapping[str, int]
 ) -> dict[str, float]:
     """What the service expects of every job on its CPUs."""
@@ -123,14 +123,14 @@ def _post(http: httpx.Client, path: str, body: Mapping[str, Any]) -> dict[str, A
 
 
 def report(
-    phase: str, cpus: Mapping[str, int], foretold: Mapping[str, float], lived: Mapping[str, float]
+    phase: str, cpus: Mapping[str, int], predicted: Mapping[str, float], actual: Mapping[str, float]
 ) -> None:
     for name in JOBS:
         case = f"{CASE} {phase} {name} on {cpus[name]} CPUs"
-        figure("synergy-live", case, "steps", lived[name], "1/s")
-        off_pct = 100 * abs(lived[name] - foretold[name]) / foretold[name]
+        figure("synergy-live", case, "steps", actual[name], "1/s")
+        off_pct = 100 * abs(actual[name] - predicted[name]) / predicted[name]
         figure("synergy-live", case, "steps_off", off_pct, "%", at_most=BAR_PCT)
-    total, expected = sum(lived.values()), sum(foretold.values())
+    total, expected = sum(actual.values()), sum(predicted.values())
     off_pct = 100 * abs(total - expected) / expected
     figure("synergy-live", f"{CASE} {phase}", "total_off", off_pct, "%", at_most=BAR_PCT)
 
@@ -145,10 +145,10 @@ def _measured(directory: Path) -> dict[str, float]:
             if not seen[name] or seen[name][-1][1] != steps:
                 seen[name].append((monotonic(), steps))
         sleep(0.01)
-    # The first look fell somewhere into a step.
+    # The first reading fell somewhere into a step.
     return {
-        name: (looks[-1][1] - looks[1][1]) / (looks[-1][0] - looks[1][0])
-        for name, looks in seen.items()
+        name: (readings[-1][1] - readings[1][1]) / (readings[-1][0] - readings[1][0])
+        for name, readings in seen.items()
     }
 
 
@@ -166,7 +166,7 @@ def _given(directory: Path) -> dict[str, int]:
 
 
 def _changed(before: Mapping[str, int], now: Mapping[str, int]) -> bool:
-    """Each has other CPUs; one is told before the other."""
+    """Each has other CPUs; one gets them before the other."""
     return now.keys() == before.keys() and all(now[name] != before[name] for name in before)
 
 

@@ -87,7 +87,7 @@ def setting_of(case: Case) -> Setting:
     jobs, tenants = world.jobs, int(world.jobs.tenant.max(initial=0)) + 1
     if method.elastic:
         jobs = jobs.but(gpus=np.ones(len(jobs)), max_gpus=world.most_gpus)
-    told = price(case.window)
+    real_price = price(case.window)
     random = np.random.default_rng([case.window, 7])
     factor = random.uniform(*WORK_FACTORS, len(jobs)) if case.misled else 1.0
     return Setting(
@@ -103,8 +103,8 @@ def setting_of(case: Case) -> Setting:
         seed=case.window,
         pue=PUE,
         power_budget_w=method.eta * world.most_w() if method.eta else float("inf"),
-        price=told,
-        believed_price=noisy(told, PRICE_NOISE, random) if case.misled else None,
+        price=real_price,
+        believed_price=noisy(real_price, PRICE_NOISE, random) if case.misled else None,
         carbon=carbon(case.window),
     )
 

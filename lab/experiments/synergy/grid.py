@@ -41,7 +41,7 @@ LOADS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 MULTI_LOADS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0)
 MULTI_LOAD = 6.0
 BOUND_EVERY = 25
-"""Rounds between two looks at how near a packing is to the linear program's bound."""
+"""Rounds between two comparisons of a packing with the linear program's bound."""
 QUANTILES = 200
 
 
@@ -89,7 +89,7 @@ def plotted(case: Case) -> bool:
 
 
 class Watched:
-    """A policy with somebody beside it who compares its total speed with the bound."""
+    """A policy whose total speed is compared with the bound now and then."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

@@ -84,19 +84,19 @@ def test_a_job_that_printed_nothing_is_told_without_a_log(
 def test_waiting_ends_when_a_job_fails(
     http: httpx.Client, job: Metered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "LOOK_EVERY_S", 0.0)
-    looks = 0
+    monkeypatch.setattr(waiting, "CHECK_EVERY_S", 0.0)
+    calls = 0
 
     def never() -> bool:
-        nonlocal looks
-        looks += 1
-        if looks == 3:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
             fail(job)
         return False
 
     with pytest.raises(JobFailed, match="exit_1"):
         until(never, "the job has succeeded", jobs_at=http, pause_s=0.0)
-    assert looks == 3
+    assert calls == 3
 
 
 def test_waiting_ends_when_it_takes_too_long() -> None:
