@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 
 from jobs.specs import JobSpec, PointSpec
 from rest.pointers import pointer
@@ -36,15 +35,6 @@ def in_one_of_many(spec: JobSpec, *path: str | int) -> Iterator[Fault]:
         yield Fault(pointer((*path, "points")), "points_alone", detail)
 
 
-def in_instant(at: datetime | None, *path: str | int) -> Iterator[Fault]:
-    """The first and last hours of the calendar have no name in UTC."""
-    try:
-        if at is not None:
-            at.astimezone(UTC)
-    except OverflowError:
-        yield Fault(pointer(path), "out_of_range", "Choose a date between the years 1 and 9999.")
-
-
 def in_points(points: Sequence[PointSpec], *path: str | int) -> Iterator[Fault]:
     seen = set()
     for index, point in enumerate(points):
@@ -69,8 +59,6 @@ def _in_job(spec: JobSpec) -> Iterator[_Found]:
         yield from _in_dependencies(spec)
     if spec.points or spec.profile_first:
         yield from _in_profile(spec)
-    for fault in in_instant(spec.deadline_at):
-        yield ("deadline_at",), fault.code, fault.detail
 
 
 def _in_gpus(spec: JobSpec) -> Iterator[_Found]:

@@ -3,38 +3,39 @@
 The single submit, the bulk submit and the OpenAPI document all read these structs.
 """
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from decimal import Decimal
+from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
+from jobs.models import Job, JobDependency
 from rest.names import SLUG
+from rest.structs import Id, Input, Instant, amount, matching, patch_of
 
 BULK_MAX = 10_000
 ARRAY_MAX = 10_000
 POINTS_MAX = 1000
 INLINE_POINTS_MAX = 100
-# The regular expressions' `$` also matches before a final newline, in Python but not in Postgres.
-END = r"(?!\n)"
 
-TenantName = Annotated[str, Meta(pattern=SLUG + END)]
-ClusterName = Annotated[str, Meta(pattern=SLUG + END)]
-PartitionName = Annotated[str, Meta(pattern=SLUG + END)]
-ProfileName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$" + END)]
-GpuTypeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" + END)]
-JobName = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-ArrayName = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Image = Annotated[str, Meta(min_length=1, max_length=500, pattern=r"^[!-~]+$" + END)]
+_PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+TenantName = Annotated[str, matching(SLUG)]
+ClusterName = Annotated[str, matching(SLUG, example="demo")]
+PartitionName = Annotated[str, matching(SLUG)]
+ProfileName = Annotated[str, matching(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
+GpuTypeName = Annotated[str, matching(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", example="A100")]
+JobName = Annotated[str, matching(_PRINTABLE, max_length=200, example="resnet-50")]
+ArrayName = Annotated[str, matching(_PRINTABLE, max_length=200, example="sweep")]
+Image = Annotated[str, matching(r"^[!-~]+$", max_length=500)]
 Gpus = Annotated[int, Meta(ge=1, le=4096)]
-Id = Annotated[int, Meta(ge=1, le=10**18 - 1)]
 Priority = Annotated[int, Meta(ge=0, le=100, description="100 goes first.")]
 Seconds = Annotated[int, Meta(ge=1, le=10 * 365 * 86_400)]
 Work = Annotated[float, Meta(gt=0, le=1e15, description="In steps of the job's own kind.")]
 Price = Annotated[
-    str,
-    Meta(
-        pattern=r"^(0|[1-9][0-9]{0,7})(\.[0-9]{1,6})?$" + END,
+    Decimal,
+    amount(
+        14,
+        6,
+        pattern=r"^(0|[1-9][0-9]{0,7})(\.[0-9]{1,6})?$",
         description="Money per hour past the deadline, in the cluster's currency.",
     ),
 ]
@@ -49,7 +50,10 @@ StepData = Annotated[float, Meta(gt=0, le=1e9, description="What one step reads,
 Storage = Annotated[
     float, Meta(gt=0, le=1e9, description="What storage gives one GPU beyond what is cached.")
 ]
-Argv = Annotated[list[Annotated[str, Meta(max_length=32_768)]], Meta(min_length=1, max_length=1000)]
+Argv = Annotated[
+    list[Annotated[str, Meta(max_length=32_768)]],
+    Meta(min_length=1, max_length=1000, examples=[["python3", "train.py", "--epochs", "90"]]),
+]
 Env = Annotated[
     dict[str, Annotated[str, Meta(max_length=32_768)]],
     Meta(max_length=1000, description="Never shown again; only its keys, and only to you."),
@@ -57,19 +61,18 @@ Env = Annotated[
 GpuTypeNames = Annotated[
     list[GpuTypeName], Meta(max_length=64, description="Any of these; empty means all.")
 ]
-Watts = Annotated[float, Meta(gt=0, le=100_000)]
-Instant = Annotated[datetime, Meta(tz=True)]
+Watts = Annotated[float, Meta(gt=0, le=100_000, examples=[320.0])]
 
 
-class Dependency(Struct, frozen=True, forbid_unknown_fields=True):
+class Dependency(Input, frozen=True):
     job: Id
-    kind: Literal["succeeded", "ended"] = "succeeded"
+    kind: JobDependency.Kind = JobDependency.Kind.SUCCEEDED
 
 
-class PointSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class PointSpec(Input, frozen=True, omit_defaults=True):
     gpu_type: GpuTypeName
-    gpus: Gpus
-    steps_per_s: Annotated[float, Meta(gt=0, le=1e12)]
+    gpus: Annotated[Gpus, Meta(examples=[4])]
+    steps_per_s: Annotated[float, Meta(gt=0, le=1e12, examples=[11.5])]
     clock_mhz: Annotated[
         ClockMhz | None, Meta(description="Null when measured without a locked clock.")
     ] = None
@@ -92,7 +95,8 @@ class PointSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
         )
 
 
-class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JobSpec(Input, frozen=True):
+    # What has the name of a job's column is stored there: see jobs/services/store.py.
     name: JobName
     cluster: ClusterName
     argv: Argv
@@ -108,23 +112,22 @@ class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     profile_first: Annotated[
         bool, Meta(description="If nothing is known of its profile, measure it before it starts.")
     ] = False
-    env: Env = {}
+    env: Annotated[Env, Meta(examples=[{"WANDB_MODE": "offline"}])] = {}
     image: Image | None = None
-    gpus: Annotated[Gpus | None, Meta(description="1 unless min_gpus and max_gpus are given.")] = (
-        None
-    )
+    gpus: Annotated[
+        Gpus | None,
+        Meta(description="1 unless min_gpus and max_gpus are given.", examples=[4]),
+    ] = None
     min_gpus: Gpus | None = None
     max_gpus: Gpus | None = None
     gpu_types: GpuTypeNames = []
-    cpus_per_gpu: Annotated[int, Meta(ge=0, le=1024)] = 1
-    memory_mib_per_gpu: Annotated[int, Meta(ge=0, le=16 * 1024 * 1024)] = 1024
-    span: Annotated[
-        Literal["node", "rack", "switch", "any"], Meta(description="How far apart its GPUs may be.")
-    ] = "any"
+    cpus_per_gpu: Annotated[int, Meta(ge=0, le=1024, examples=[8])] = 1
+    memory_mib_per_gpu: Annotated[int, Meta(ge=0, le=16 * 1024 * 1024, examples=[65_536])] = 1024
+    span: Annotated[Job.Span, Meta(description="How far apart its GPUs may be.")] = Job.Span.ANY
     priority: Priority = 50
     deadline_at: Instant | None = None
-    tardiness_price_per_h: Price = "0"
-    estimated_run_s: Seconds | None = None
+    tardiness_price_per_h: Price = Decimal(0)
+    estimated_run_s: Annotated[Seconds | None, Meta(examples=[14_400])] = None
     work_total: Work | None = None
     preemptible: bool = True
     restartable: bool = True
@@ -140,23 +143,30 @@ class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return gpus, gpus
 
 
-class JobChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    priority: Priority | UnsetType = UNSET
+class JobPatch(Input, frozen=True):
+    priority: Annotated[Priority | UnsetType, Meta(examples=[80])] = UNSET
     deadline_at: Instant | UnsetType | None = UNSET
     tardiness_price_per_h: Price | UnsetType = UNSET
     estimated_run_s: Seconds | UnsetType | None = UNSET
     work_total: Work | UnsetType | None = UNSET
 
 
-class JobsBulk(Struct, frozen=True, forbid_unknown_fields=True):
+class JobsBulk(Input, frozen=True):
     """Each job is read as in a single submit, but on its own: bad ones do not stop the others."""
 
-    jobs: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=BULK_MAX)]
+    jobs: Annotated[
+        list[dict[str, Any]],
+        Meta(
+            min_length=1,
+            max_length=BULK_MAX,
+            examples=[[{"name": "resnet-50", "cluster": "demo", "argv": ["python3", "train.py"]}]],
+        ),
+    ]
 
 
-class ArraySpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ArraySpec(Input, frozen=True):
     name: ArrayName
-    size: Annotated[int, Meta(ge=1, le=ARRAY_MAX)]
+    size: Annotated[int, Meta(ge=1, le=ARRAY_MAX, examples=[100])]
     job: Annotated[
         JobSpec, Meta(description="What every job of the array is; they get indexes from 0.")
     ]
@@ -165,12 +175,12 @@ class ArraySpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 Points = Annotated[list[PointSpec], Meta(max_length=POINTS_MAX)]
 
 
-class PointsSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PointsSpec(Input, frozen=True):
     points: Annotated[list[PointSpec], Meta(min_length=1, max_length=POINTS_MAX)]
 
 
-class ProfileSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: ProfileName
+class ProfileSpec(Input, frozen=True):
+    name: Annotated[ProfileName, Meta(examples=["resnet-50/imagenet"])]
     tenant: Annotated[
         TenantName | None, Meta(description="Operators say whose it is; others leave it out.")
     ] = None
@@ -180,15 +190,15 @@ class ProfileSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     storage_mib_per_s: Storage | None = None
 
 
-class ProfileChanges(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: ProfileName | UnsetType = UNSET
-    points: Annotated[Points | UnsetType, Meta(description="Replaces the points you gave.")] = UNSET
-    dataset_mib: Dataset | UnsetType | None = UNSET
-    step_mib: StepData | UnsetType | None = UNSET
-    storage_mib_per_s: Storage | UnsetType | None = UNSET
+ProfilePatch = patch_of(
+    ProfileSpec,
+    "ProfilePatch",
+    omit={"tenant"},
+    add={"points": Annotated[Points, Meta(description="Replaces the points you gave.")]},
+)
 
 
-class ProfilingSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ProfilingSpec(Input, frozen=True):
     """The program to run for a few minutes, on one GPU, while its clock and CPUs are changed."""
 
     cluster: ClusterName
@@ -206,13 +216,3 @@ class ProfilingSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Meta(description="Enough to hold its data; unless given, one GPU's share of a node."),
     ] = None
     priority: Priority = 50
-
-
-def given(changes: Struct) -> dict[str, Any]:
-    """The fields of a partial update that were sent."""
-    return {name: value for name, value in _items(changes) if value is not UNSET}
-
-
-def _items(struct: Struct) -> Iterator[tuple[str, Any]]:
-    for name in struct.__struct_fields__:
-        yield name, getattr(struct, name)

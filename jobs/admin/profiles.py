@@ -6,10 +6,11 @@ from django.contrib import admin
 from django.utils import timezone
 
 from clusters.admin.base import ServiceAdmin, Values
-from jobs import services, structs
+from jobs import services
 from jobs.admin.base import HistoryAdmin
 from jobs.models import Profile, ProfileFit, ProfilePoint, ProfilingRun
-from jobs.specs import ProfileChanges, ProfileSpec
+from jobs.specs import ProfilePatch, ProfileSpec
+from rest.structs import given, read
 from tenancy.callers import Caller
 
 DATA = ("dataset_mib", "step_mib", "storage_mib_per_s")
@@ -27,14 +28,14 @@ class ProfileAdmin(ServiceAdmin):
     fixed_fields = ("tenant",)
 
     def perform_create(self, caller: Caller, values: Values) -> Profile:
-        spec = structs.read(ProfileSpec, dict(values))
+        spec = read(ProfileSpec, dict(values))
         return services.profile_create(caller=caller, spec=spec, now=timezone.now())
 
     def perform_update(self, caller: Caller, row: Profile, changes: Values) -> Profile:
         return services.profile_update(
             caller=caller,
             profile=row,
-            changes=structs.read(ProfileChanges, dict(changes)),
+            changes=given(read(ProfilePatch, dict(changes))),
             now=timezone.now(),
         )
 

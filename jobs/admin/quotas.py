@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
+from django.utils import timezone
 
 from clusters.admin.base import ServiceAdmin, Values
 from clusters.admin.forms import ServiceForm
@@ -37,10 +38,10 @@ class GpuQuotaAdmin(ServiceAdmin):
         return f"{quota.gpus_in_use} / {quota.gpus}"
 
     def perform_create(self, caller: Caller, values: Values) -> GpuQuota:
-        return services.gpu_quota_create(caller=caller, **values)
+        return services.gpu_quota_create(caller, values)
 
     def perform_update(self, caller: Caller, row: GpuQuota, changes: Values) -> GpuQuota:
-        return services.gpu_quota_update(caller=caller, quota=row, gpus=changes["gpus"])
+        return services.gpu_quota_update(caller, row, changes, timezone.now())
 
     def perform_delete(self, caller: Caller, row: GpuQuota) -> None:
-        services.gpu_quota_delete(caller=caller, quota=row)
+        services.gpu_quota_delete(caller, row)

@@ -1,6 +1,6 @@
 """Arrays over HTTP."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -10,9 +10,14 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from jobs import selectors, services
-from jobs.api import examples, filters, serializers, structs
+from jobs.api import structs
+from jobs.api.filters import NamedFilter
 from jobs.models import Job, JobArray
+from jobs.specs import ArraySpec
+from rest.filters import TextFilter
+from rest.structs import show
 from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin
+from tenancy.models import Tenant
 
 
 class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
@@ -25,21 +30,20 @@ class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
         "create": "jobs.submit",
         "cancel": "jobs.cancel",
     }
-    output = serializers.ArrayOut
-    outputs = {"retrieve": serializers.ArrayDetailOut, "cancel": serializers.ArrayCancelOut}
-    inputs = {"create": structs.ArraySubmit}
-    examples = examples.ARRAYS
-    filterset_class = filters.ArrayFilters
+    output = structs.ArrayOut
+    outputs = {"retrieve": structs.ArrayDetailOut, "cancel": structs.ArrayCancelOut}
+    inputs = {"create": ArraySpec}
+    filters = {"tenant": NamedFilter(Tenant, "tenant"), "name": TextFilter()}
 
     def rows(self) -> QuerySet[JobArray]:
         return selectors.arrays(self.caller)
 
-    def shown(self, row: Any) -> Any:
-        if self.action == "retrieve":
-            row.states = dict.fromkeys(Job.State.values, 0) | selectors.array_states(row)
-        return super().shown(row)
+    def members(self, row: JobArray) -> Mapping[str, Any]:
+        if self.action != "retrieve":
+            return {}
+        return {"states": dict.fromkeys(Job.State.values, 0) | selectors.array_states(row)}
 
-    def perform_create(self, values: Any) -> JobArray:
+    def perform_create(self, values: ArraySpec) -> JobArray:
         return services.array_submit(caller=self.caller, spec=values, now=timezone.now())
 
     @action(detail=True, methods=["post"])
@@ -48,6 +52,6 @@ class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
 
         def effect() -> Answer:
             done = services.array_cancel(caller=self.caller, array=self.row(), now=timezone.now())
-            return Answer(asdict(done))
+            return Answer(show(structs.ArrayCancelOut, done))
 
         return self.write(effect)

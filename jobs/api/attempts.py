@@ -1,13 +1,18 @@
 """Attempts over HTTP, to look at."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 
+from clusters.models import Cluster
 from jobs import selectors
-from jobs.api import examples, filters, serializers
+from jobs.api import structs
+from jobs.api.filters import NamedFilter
 from jobs.models import Attempt
+from rest.filters import ChoiceFilter, IntegerFilter
 from rest.views import ListMixin, RetrieveMixin
+from tenancy.models import Tenant
 
 
 class AttemptViewSet(ListMixin, RetrieveMixin):
@@ -15,15 +20,17 @@ class AttemptViewSet(ListMixin, RetrieveMixin):
 
     resource = "attempts"
     rights = {"list": "jobs.read", "retrieve": "jobs.read"}
-    output = serializers.AttemptOut
-    outputs = {"retrieve": serializers.AttemptDetailOut}
-    examples = examples.ATTEMPTS
-    filterset_class = filters.AttemptFilters
+    output = structs.AttemptOut
+    outputs = {"retrieve": structs.AttemptDetailOut}
+    filters = {
+        "tenant": NamedFilter(Tenant, "tenant"),
+        "cluster": NamedFilter(Cluster, "cluster"),
+        "job": IntegerFilter(),
+        "state": ChoiceFilter(Attempt.State),
+    }
 
     def rows(self) -> QuerySet[Attempt]:
         return selectors.attempts(self.caller)
 
-    def shown(self, row: Any) -> Any:
-        if self.action == "retrieve":
-            row.allocations = selectors.allocations(row)
-        return super().shown(row)
+    def members(self, row: Attempt) -> Mapping[str, Any]:
+        return {"allocations": selectors.allocations(row)} if self.action == "retrieve" else {}

@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic, sleep
+from typing import Any
 
 from django.db import DatabaseError
 from django.http import StreamingHttpResponse
 
-from jobs.api import serializers
+from jobs.api.structs import EventOut
 from jobs.lifecycle import TERMINAL
 from jobs.models import JobEvent
 from jobs.selectors import job_events
 from rest.json import encode
 from rest.problems import Problem
-from rest.serializers import represented
+from rest.structs import show
 from tenancy import rls
 from tenancy.callers import Caller
 
@@ -109,7 +110,7 @@ class EventStream:
                 # The status line is long gone; the client reconnects and is told then.
                 return
             for event in events:
-                yield _line(event)
+                yield frame(event.pk, show(EventOut, event))
                 after, spoke_s = event.pk, self._clock()
                 if event.to_state in TERMINAL:
                     return
@@ -125,9 +126,8 @@ def news(caller: Caller, job_id: int, after: int) -> list[JobEvent]:
         return list(job_events(caller, job_id).filter(pk__gt=after).order_by("pk")[:BATCH])
 
 
-def _line(event: JobEvent) -> bytes:
-    body = encode(represented(serializers.EventOut, event))
-    return b"id: %d\nevent: move\ndata: %b\n\n" % (event.pk, body)
+def frame(event_id: int, body: Any) -> bytes:
+    return b"id: %d\nevent: move\ndata: %b\n\n" % (event_id, encode(body))
 
 
 def stream_response(stream: EventStream) -> StreamingHttpResponse:

@@ -10,13 +10,14 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from jobs import selectors
-from jobs.api import examples, serializers
-from jobs.api.event_stream import CONTENT_TYPE, EventStream, news, stream_response
+from jobs.api import structs
+from jobs.api.event_stream import CONTENT_TYPE, EventStream, frame, news, stream_response
 from jobs.lifecycle import TERMINAL
 from jobs.models import Job, JobEvent
 from rest.json import JSONRenderer
 from rest.problems import Invalid, NotFound
 from rest.schema import AutoSchema
+from rest.structs import node_of
 from rest.views import ListMixin
 
 LAST_EVENT_ID = "Last-Event-ID"
@@ -35,7 +36,9 @@ class EventSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses = super()._get_response_bodies(direction)
         content = responses["200"]["content"]
-        content[CONTENT_TYPE] = {"schema": {"type": "string"}, "example": examples.EVENT_STREAM}
+        event = node_of(structs.EventOut).example(sent=False)
+        example = frame(event["id"], event).decode()
+        content[CONTENT_TYPE] = {"schema": {"type": "string"}, "example": example}
         ended = "The job has ended and there is nothing after Last-Event-ID: do not come back."
         return {**responses, "204": {"description": ended}}
 
@@ -58,8 +61,7 @@ class JobEventViewSet(ListMixin):
 
     resource = "job_events"
     rights = {"list": "job_events.read"}
-    output = serializers.EventOut
-    examples = examples.EVENTS
+    output = structs.EventOut
     renderer_classes = (JSONRenderer, StreamRenderer)
     schema = EventSchema()
 

@@ -1,20 +1,11 @@
-"""Query parameters of the lists."""
+"""Kinds of query parameters that lists of the work need beside those of rest.filters."""
 
 from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from clusters.models import Cluster
-from jobs.models import Attempt, Job, Profile, ProfilePoint, ProfilingRun
-from rest.filters import (
-    BooleanFilter,
-    ChoiceFilter,
-    FilterSet,
-    InstantFilter,
-    IntegerFilter,
-    TextFilter,
-)
-from tenancy.models import Tenant
+from jobs.models import Profile
+from rest.filters import IntegerFilter, TextFilter
 
 
 class NamedFilter(TextFilter):
@@ -25,8 +16,6 @@ class NamedFilter(TextFilter):
         super().__init__(field_name)
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        if value is None:
-            return qs
         found = self.named.objects.filter(name=value).values_list("pk", flat=True).first()
         return qs.none() if found is None else qs.filter(**{str(self.field_name): found})
 
@@ -35,54 +24,8 @@ class ProfileFilter(TextFilter):
     """By name, which several tenants may have given."""
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
-        if value is None:
-            return qs
         found = list(Profile.objects.filter(name=value).values_list("pk", flat=True))
         return qs.filter(profile__in=found)
-
-
-class JobFilters(FilterSet):
-    tenant = NamedFilter(Tenant, "tenant")
-    cluster = NamedFilter(Cluster, "cluster")
-    state = ChoiceFilter(Job.State)
-    name = TextFilter()
-    array = IntegerFilter()
-    profile = ProfileFilter()
-    priority = IntegerFilter()
-    submitted_after = InstantFilter("submitted_at", lookup_expr="gte")
-    submitted_before = InstantFilter("submitted_at", lookup_expr="lt")
-
-
-class ArrayFilters(FilterSet):
-    tenant = NamedFilter(Tenant, "tenant")
-    name = TextFilter()
-
-
-class ProfileFilters(FilterSet):
-    tenant = NamedFilter(Tenant, "tenant")
-    name = TextFilter()
-
-
-class PointFilters(FilterSet):
-    gpu_type = TextFilter()
-    source = ChoiceFilter(ProfilePoint.Source)
-    accepted = BooleanFilter()
-
-
-class ProfilingFilters(FilterSet):
-    state = ChoiceFilter(ProfilingRun.State)
-
-
-class AttemptFilters(FilterSet):
-    tenant = NamedFilter(Tenant, "tenant")
-    cluster = NamedFilter(Cluster, "cluster")
-    job = IntegerFilter()
-    state = ChoiceFilter(Attempt.State)
-
-
-class GpuQuotaFilters(FilterSet):
-    tenant_id = IntegerFilter()
-    gpu_type = TextFilter("gpu_type__name")
 
 
 class BoundedFilter(IntegerFilter):

@@ -1,5 +1,6 @@
 """Jobs over HTTP: submit, look, change, cancel, hold, release."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -8,12 +9,18 @@ from django.utils import timezone
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
+from clusters.models import Cluster
 from jobs import selectors, services
-from jobs.api import examples, filters, serializers, structs
+from jobs.api import structs
+from jobs.api.filters import NamedFilter, ProfileFilter
 from jobs.models import Job
 from jobs.services import ItemResult
+from jobs.specs import JobPatch, JobsBulk, JobSpec
+from rest.filters import ChoiceFilter, InstantFilter, IntegerFilter, TextFilter
 from rest.problems import Problem
+from rest.structs import show
 from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, UpdateMixin
+from tenancy.models import Tenant
 
 
 class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
@@ -30,45 +37,48 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         "hold": "jobs.hold",
         "release": "jobs.hold",
     }
-    output = serializers.JobOut
-    outputs = {
-        "retrieve": serializers.JobDetailOut,
-        "bulk": serializers.BulkOut,
+    output = structs.JobOut
+    outputs = {"retrieve": structs.JobDetailOut, "bulk": structs.BulkOut}
+    inputs = {"create": JobSpec, "bulk": JobsBulk, "partial_update": JobPatch}
+    filters = {
+        "tenant": NamedFilter(Tenant, "tenant"),
+        "cluster": NamedFilter(Cluster, "cluster"),
+        "state": ChoiceFilter(Job.State),
+        "name": TextFilter(),
+        "array": IntegerFilter(),
+        "profile": ProfileFilter(),
+        "priority": IntegerFilter(),
+        "submitted_after": InstantFilter("submitted_at", "gte"),
+        "submitted_before": InstantFilter("submitted_at", "lt"),
     }
-    inputs = {
-        "create": structs.JobSubmit,
-        "bulk": structs.JobsBulkSubmit,
-        "partial_update": structs.JobPatch,
-    }
-    examples = examples.JOBS
-    filterset_class = filters.JobFilters
     ordering_fields = ("id", "submitted_at", "priority")
     etag_prefix = "job"
 
     def rows(self) -> QuerySet[Job]:
         return selectors.jobs(self.caller)
 
-    def shown(self, row: Any) -> Any:
+    def members(self, row: Job) -> Mapping[str, Any]:
         owns = row.tenant_id == self.caller.tenant_id
-        row.env_keys = sorted(row.env) if owns else None
+        env_keys = sorted(row.env) if owns else None
         if self.action == "retrieve":
-            row.predecessors = selectors.dependencies(row)
-        return super().shown(row)
+            return {"env_keys": env_keys, "depends_on": selectors.dependencies(row)}
+        return {"env_keys": env_keys}
 
-    def perform_create(self, values: Any) -> Job:
+    def perform_create(self, values: JobSpec) -> Job:
         return services.job_submit(caller=self.caller, spec=values, now=timezone.now())
 
-    def perform_update(self, row: Job, changes: Any) -> Job:
+    def perform_update(self, row: Job, changes: Mapping[str, Any]) -> Job:
         return services.job_update(caller=self.caller, job=row, changes=changes)
 
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Submit up to 10,000 jobs at once. The good ones are stored, the others are explained."""
-        items = structs.JobsBulkSubmit().run_validation(request.data).jobs
+        sent: JobsBulk = self.input()
 
         def effect() -> Answer:
-            results = services.jobs_submit_bulk(caller=self.caller, items=items, now=timezone.now())
-            return Answer(_bulk_body(results))
+            now = timezone.now()
+            results = services.jobs_submit_bulk(caller=self.caller, items=sent.jobs, now=now)
+            return Answer(_bulk_out(results))
 
         return self.write(effect)
 
@@ -92,25 +102,18 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         return self.write(lambda: self.answer(service(caller=self.caller, job_id=job_id, **values)))
 
 
-def _bulk_body(results: list[ItemResult]) -> dict[str, Any]:
+def _bulk_out(results: Sequence[ItemResult]) -> structs.BulkOut:
     items = [
-        {"index": result.index, "status": 201, "id": result.id, "problem": None}
+        structs.ItemResultOut(result.index, 201, result.id, None)
         if result.problem is None
-        else {
-            "index": result.index,
-            "status": result.problem.status_code,
-            "id": None,
-            "problem": _problem_body(result.problem),
-        }
+        else _refused(result.index, result.problem)
         for result in results
     ]
     stored = sum(result.problem is None for result in results)
-    return {"stored": stored, "refused": len(results) - stored, "items": items}
+    return structs.BulkOut(stored, len(results) - stored, items)
 
 
-def _problem_body(problem: Problem) -> dict[str, Any]:
-    errors = [
-        {"pointer": fault.pointer, "code": fault.code, "detail": fault.detail}
-        for fault in problem.errors
-    ]
-    return {"code": problem.code, "detail": problem.text, "errors": errors}
+def _refused(index: int, problem: Problem) -> structs.ItemResultOut:
+    errors = [show(structs.FaultOut, fault) for fault in problem.errors]
+    said = structs.ItemProblemOut(problem.code, problem.text, errors)
+    return structs.ItemResultOut(index, problem.status_code, None, said)

@@ -8,15 +8,14 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from jobs import selectors
-from jobs.api import examples
 from jobs.api.event_stream import SLOTS, Slots
 from jobs.api.filters import BoundedFilter
+from jobs.api.structs import LogOut
 from jobs.logs import logs, page
 from jobs.models import Job, Log
-from rest import fields
 from rest.filters import ChoiceFilter, IntegerFilter, TextFilter
 from rest.problems import NotFound
-from rest.serializers import StrictSerializer, represented
+from rest.structs import show
 from rest.views import Answer, JSONView, respond
 
 POLL_S = 0.5
@@ -28,24 +27,6 @@ OFFSET = IntegerFilter(help_text="The first byte; without it, the end of the log
 WAIT = BoundedFilter(
     20, 1, help_text="Wait so many seconds for something at `offset`: how to follow a log."
 )
-
-
-class StreamOut(StrictSerializer):
-    attempt = fields.Integer(read_only=True, source="number")
-    node = fields.Text(read_only=True, source="node_name")
-    stream = fields.Choice(Log.Stream.choices, read_only=True)
-    size = fields.Integer(read_only=True)
-    closed = fields.Boolean(read_only=True, help_text="Nothing will follow.")
-
-
-class LogOut(StreamOut):
-    """One stream's text; `next_offset` is where to go on."""
-
-    job_id = fields.Integer(read_only=True)
-    offset = fields.Integer(read_only=True)
-    next_offset = fields.Integer(read_only=True)
-    text = fields.Text(read_only=True)
-    streams = StreamOut(many=True, read_only=True)
 
 
 class JobLogsView(JSONView):
@@ -64,7 +45,6 @@ class JobLogsView(JSONView):
             "wait_s": WAIT,
         }
     }
-    examples = examples.LOGS
 
     def get(self, request: Request, job_id: str) -> HttpResponse:
         asked = self.query()
@@ -75,15 +55,21 @@ class JobLogsView(JSONView):
         log = _chosen(streams, asked)
         if "wait_s" in asked and "offset" in asked:
             wait_for_more(log, asked["offset"], asked["wait_s"])
-        return respond(Answer(self._body(job, log, streams, asked)))
+        return respond(Answer(_shown(job, log, streams, asked)))
 
-    def _body(self, job: Job, log: Log, streams: list[Log], asked: dict[str, Any]) -> Any:
-        limit = asked.get("limit", LIMIT.default)
-        shown = page(log, offset=asked.get("offset", max(0, log.size - limit)), limit=limit)
-        log.job_id, log.streams = job.pk, streams  # type: ignore[attr-defined]
-        log.offset, log.text = shown.offset, shown.text  # type: ignore[attr-defined]
-        log.next_offset = shown.next_offset  # type: ignore[attr-defined]
-        return represented(LogOut, log)
+
+def _shown(job: Job, log: Log, streams: list[Log], asked: dict[str, Any]) -> LogOut:
+    limit = asked.get("limit", LIMIT.default)
+    found = page(log, offset=asked.get("offset", max(0, log.size - limit)), limit=limit)
+    return show(
+        LogOut,
+        log,
+        job_id=job.pk,
+        offset=found.offset,
+        next_offset=found.next_offset,
+        text=found.text,
+        streams=streams,
+    )
 
 
 def _chosen(streams: list[Log], asked: dict[str, Any]) -> Log:

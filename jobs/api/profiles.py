@@ -1,5 +1,6 @@
 """Profiles over HTTP: what was measured, what was fitted to it, and what it predicts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -9,13 +10,22 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from jobs import selectors, services
-from jobs.api import filters, profile_examples, structs
-from jobs.api import profile_serializers as serializers
+from jobs.api import structs
+from jobs.api.filters import NamedFilter
 from jobs.models import Profile, ProfileFit, ProfilePoint, ProfilingRun
 from jobs.profiling.predicting import prediction
-from rest.filters import Filter, IntegerFilter, NumberFilter, TextFilter
+from jobs.specs import PointsSpec, ProfilePatch, ProfileSpec, ProfilingSpec
+from rest.etag import etag
+from rest.filters import (
+    BooleanFilter,
+    ChoiceFilter,
+    Filter,
+    IntegerFilter,
+    NumberFilter,
+    TextFilter,
+)
 from rest.problems import NotFound
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import (
     Answer,
     CreateMixin,
@@ -26,6 +36,7 @@ from rest.views import (
     crud_rights,
     respond,
 )
+from tenancy.models import Tenant
 
 CONFIGURATION: dict[str, Filter] = {
     "gpu_type": TextFilter(required=True, help_text="A name of /gpu-types/."),
@@ -41,28 +52,24 @@ class ProfileViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, Destroy
 
     resource = "profiles"
     rights = crud_rights("profiles") | {"fit": "profiles.write", "predict": "profiles.read"}
-    output = serializers.ProfileOut
-    outputs = {"fit": serializers.FitOut, "predict": serializers.PredictionOut}
-    inputs = {"create": structs.ProfileCreate, "partial_update": structs.ProfilePatch}
+    output = structs.ProfileOut
+    outputs = {"fit": structs.FitOut, "predict": structs.PredictionOut}
+    inputs = {"create": ProfileSpec, "partial_update": ProfilePatch}
     statuses = {"fit": 201}
     query_parameters = {"predict": CONFIGURATION}
-    examples = profile_examples.PROFILES
-    filterset_class = filters.ProfileFilters
+    filters = {"tenant": NamedFilter(Tenant, "tenant"), "name": TextFilter()}
     etag_prefix = "profile"
 
     def rows(self) -> QuerySet[Profile]:
         return selectors.profiles(self.caller)
 
     def shown(self, row: Any) -> Any:
-        if isinstance(row, Profile):
-            row = self.rows().get(pk=row.pk) if not hasattr(row, "newest_fits") else row
-            row.fit = row.newest_fits[0] if row.newest_fits else None
-        return super().shown(row)
+        return _shown(row if hasattr(row, "newest_fits") else self.rows().get(pk=row.pk))
 
-    def perform_create(self, values: Any) -> Profile:
+    def perform_create(self, values: ProfileSpec) -> Profile:
         return services.profile_create(caller=self.caller, spec=values, now=timezone.now())
 
-    def perform_update(self, row: Profile, changes: Any) -> Profile:
+    def perform_update(self, row: Profile, changes: Mapping[str, Any]) -> Profile:
         services.profile_update(
             caller=self.caller, profile=row, changes=changes, now=timezone.now()
         )
@@ -77,7 +84,7 @@ class ProfileViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, Destroy
 
         def effect() -> Answer:
             fit = services.profile_fit(caller=self.caller, profile=self.row(), now=timezone.now())
-            return Answer(represented(serializers.FitOut, fit), 201)
+            return Answer(show(structs.FitOut, fit), 201)
 
         return self.write(effect)
 
@@ -86,7 +93,12 @@ class ProfileViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, Destroy
         """What a configuration would do: measured there, fitted, or neutral if nothing is known."""
         profile = self.row()
         found = prediction(profile, **self.query())
-        return respond(Answer(represented(serializers.PredictionOut, found)))
+        return respond(Answer(show(structs.PredictionOut, found)))
+
+
+def _shown(profile: Any) -> structs.ProfileOut:
+    newest = profile.newest_fits
+    return show(structs.ProfileOut, profile, fit=newest[0] if newest else None)
 
 
 class OfProfile(ListMixin):
@@ -105,28 +117,29 @@ class ProfilePointViewSet(OfProfile):
 
     resource = "profile_points"
     rights = {"list": "profiles.read", "create": "profiles.write"}
-    output = serializers.MeasuredPointOut
-    outputs = {"create": serializers.ProfileOut}
-    inputs = {"create": structs.PointsAdd}
+    output = structs.MeasuredPointOut
+    outputs = {"create": structs.ProfileOut}
+    inputs = {"create": PointsSpec}
     statuses = {"create": 200}
-    examples = profile_examples.POINTS
-    filterset_class = filters.PointFilters
+    filters = {
+        "gpu_type": TextFilter(),
+        "source": ChoiceFilter(ProfilePoint.Source),
+        "accepted": BooleanFilter(),
+    }
 
     def rows(self) -> QuerySet[ProfilePoint]:
         return selectors.profile_points(self.caller, self.profile().pk)
 
     def create(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Add points; one of a configuration that you gave before replaces it."""
-        spec: Any = self.input()
+        spec: PointsSpec = self.input()
 
         def effect() -> Answer:
             profile = services.points_add(
                 caller=self.caller, profile=self.profile(), spec=spec, now=timezone.now()
             )
-            row: Any = self.profile()
-            row.fit = row.newest_fits[0] if row.newest_fits else None
-            headers = {"ETag": f'"profile{profile.pk}-{profile.version}"'}
-            return Answer(represented(serializers.ProfileOut, row), headers=headers)
+            headers = {"ETag": etag("profile", profile)}
+            return Answer(_shown(self.profile()), headers=headers)
 
         return self.write(effect)
 
@@ -136,8 +149,7 @@ class ProfileFitViewSet(OfProfile):
 
     resource = "profile_fits"
     rights = {"list": "profiles.read"}
-    output = serializers.FitOut
-    examples = profile_examples.FITS
+    output = structs.FitOut
     ordering_fields = ("id",)
 
     def rows(self) -> QuerySet[ProfileFit]:
@@ -149,10 +161,9 @@ class ProfilingRunViewSet(OfProfile):
 
     resource = "profiling_runs"
     rights = {"list": "profiles.read", "create": "jobs.submit"}
-    output = serializers.ProfilingRunOut
-    inputs = {"create": structs.ProfilingCreate}
-    examples = profile_examples.RUNS
-    filterset_class = filters.ProfilingFilters
+    output = structs.ProfilingRunOut
+    inputs = {"create": ProfilingSpec}
+    filters = {"state": ChoiceFilter(ProfilingRun.State)}
 
     def rows(self) -> QuerySet[ProfilingRun]:
         return selectors.profiling_runs(self.caller, self.profile().pk)
@@ -162,7 +173,7 @@ class ProfilingRunViewSet(OfProfile):
 
         It must run for about ten minutes and report its steps. One run of a profile at a time.
         """
-        spec: Any = self.input()
+        spec: ProfilingSpec = self.input()
 
         def effect() -> Answer:
             run = services.profiling_create(

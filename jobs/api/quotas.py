@@ -1,46 +1,27 @@
 """Tenants' quotas on a GPU type."""
 
-from typing import Any
-
-from django.db.models import QuerySet
-
 from clusters.api.fresh import FreshRetrieveMixin
 from jobs import selectors
-from jobs.api import examples, filters
-from jobs.api import quota_serializers as serializers
-from jobs.models import GpuQuota
-from jobs.services import quotas as services
-from rest.views import (
-    CreateMixin,
-    DestroyMixin,
-    ListMixin,
-    UpdateMixin,
-    crud_rights,
-)
+from jobs.api import structs
+from jobs.services import quotas
+from rest.filters import IntegerFilter, TextFilter
+from rest.resources import NamedResource, Services
 
 
-class GpuQuotaViewSet(ListMixin, FreshRetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class GpuQuotaViewSet(FreshRetrieveMixin, NamedResource):
     """How many GPUs of one type a tenant may hold, beside its overall quota.
 
     Operators set them; a tenant reads its own.
     """
 
     resource = "gpu_quotas"
-    rights = crud_rights("gpu_quotas")
-    output = serializers.GpuQuotaOut
-    inputs = {"create": serializers.GpuQuotaCreate, "partial_update": serializers.GpuQuotaPatch}
-    examples = examples.GPU_QUOTAS
-    filterset_class = filters.GpuQuotaFilters
+    output = structs.GpuQuotaOut
+    inputs = {"create": structs.GpuQuotaCreate, "partial_update": structs.GpuQuotaPatch}
+    filters = {"tenant_id": IntegerFilter(), "gpu_type": TextFilter("gpu_type__name")}
     etag_prefix = "gpu_quota"
-
-    def rows(self) -> QuerySet[GpuQuota]:
-        return selectors.gpu_quotas(self.caller)
-
-    def perform_create(self, values: dict[str, Any]) -> GpuQuota:
-        return services.gpu_quota_create(caller=self.caller, **values)
-
-    def perform_update(self, row: GpuQuota, changes: dict[str, Any]) -> GpuQuota:
-        return services.gpu_quota_update(caller=self.caller, quota=row, **changes)
-
-    def perform_destroy(self, row: GpuQuota) -> None:
-        services.gpu_quota_delete(caller=self.caller, quota=row)
+    services = Services(
+        read=selectors.gpu_quotas,
+        create=quotas.gpu_quota_create,
+        update=quotas.gpu_quota_update,
+        delete=quotas.gpu_quota_delete,
+    )

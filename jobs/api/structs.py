@@ -1,101 +1,347 @@
-"""Lets views declare the structs of jobs/specs.py as inputs, and the OpenAPI document show them."""
+"""Shapes of what the work's resources answer; what they take is in jobs/specs.py."""
 
-from typing import Any, ClassVar
+from decimal import Decimal
+from typing import Annotated, Any
 
-import msgspec
-from drf_spectacular.extensions import OpenApiSerializerExtension
-from rest_framework.serializers import BaseSerializer, empty
+from msgspec import Meta
 
-from jobs import specs, structs
+from jobs.models import Attempt, Job, JobDependency, Log, Profile, ProfileFit, ProfilePoint
+from jobs.models import ProfilingRun as Run
+from jobs.specs import GpuTypeName
+from rest.structs import (
+    Count,
+    From,
+    Id,
+    Input,
+    Instant,
+    Number,
+    Output,
+    Version,
+    amount,
+    json_object,
+    patch_of,
+)
+from tenancy.api.structs import TenantId
 
-Schema = dict[str, Any]
-
-
-class StructInput(BaseSerializer[Any]):
-    """An input that is read into a struct; views get the struct itself."""
-
-    struct: ClassVar[type[msgspec.Struct]]
-
-    def run_validation(self, data: Any = empty) -> Any:
-        return structs.read(self.struct, data)
-
-
-class StructInputExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    target_class = StructInput
-    match_subclasses = True
-
-    def map_serializer(self, auto_schema: Any, direction: Any) -> Schema:
-        return schema_of(self.target.struct)
-
-
-def schema_of(struct: type[msgspec.Struct]) -> Schema:
-    """The struct's JSON schema in the words of OpenAPI 3.0, without references."""
-    (root,), components = msgspec.json.schema_components([struct])
-    schema: Schema = _translated(root, components)
-    return schema
-
-
-def _translated(node: Any, components: dict[str, Any]) -> Any:
-    if isinstance(node, list):
-        return [_translated(item, components) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if "$ref" in node:
-        found = components[node["$ref"].rpartition("/")[2]]
-        return _translated({**found, **_without(node, "$ref")}, components)
-    node = _without(_nullable(node), "title")
-    if "exclusiveMinimum" in node:
-        node = {**node, "minimum": node["exclusiveMinimum"], "exclusiveMinimum": True}
-    if "enum" in node:
-        node = {"type": "string", **node}
-    if "pattern" in node and isinstance(node["pattern"], str):
-        node = {**node, "pattern": node["pattern"].removesuffix(specs.END)}
-    return {
-        name: value if name in {"default", "example"} else _translated(value, components)
-        for name, value in node.items()
-    }
+JobId = Annotated[int, Meta(examples=[4711])]
+RoundId = Annotated[int, Meta(examples=[88])]
+TenantName = Annotated[str, From("tenant_name"), Meta(examples=["vision-lab"])]
+ClusterName = Annotated[str, From("cluster_name"), Meta(examples=["demo"])]
+GpuType = Annotated[str, Meta(examples=["A100"])]
+Gpus = Annotated[int, Meta(examples=[4])]
+ClockMhz = Annotated[int, Meta(examples=[1410])]
+MemoryMib = Annotated[int, Meta(examples=[65_536])]
+Reason = Annotated[str, Meta(examples=["submitted"])]
+ByteOffset = Annotated[int, Meta(examples=[26])]
 
 
-def _nullable(node: Schema) -> Schema:
-    """OpenAPI 3.0 knows no type null."""
-    choices = node.get("anyOf", [])
-    others = [choice for choice in choices if choice != {"type": "null"}]
-    if len(others) == len(choices) or len(others) != 1:
-        return node
-    return {**others[0], **_without(node, "anyOf"), "nullable": True}
+class JobOut(Output, frozen=True):
+    id: JobId
+    name: Annotated[str, Meta(examples=["resnet-50"])]
+    tenant: TenantName
+    cluster: ClusterName
+    partition: Annotated[str | None, From("partition_name")]
+    profile: Annotated[str | None, From("profile_name")]
+    profile_basis: Annotated[
+        Profile.Basis,
+        Meta(description="What its speed is predicted from; neutral: from its own estimate alone."),
+    ]
+    array_id: int | None
+    array_index: int | None
+    state: Job.State
+    reason: Reason
+    held: bool
+    unmet_dependencies: Annotated[int, Meta(examples=[0])]
+    argv: Annotated[list[str], Meta(examples=[["python3", "train.py", "--epochs", "90"]])]
+    env_keys: Annotated[
+        list[str] | None,
+        Meta(
+            description="Names only, and only to the tenant itself; values are never shown.",
+            examples=[["WANDB_MODE"]],
+        ),
+    ]
+    image: str | None
+    min_gpus: Gpus
+    max_gpus: Gpus
+    gpu_types: list[GpuType]
+    cpus_per_gpu: Annotated[int, Meta(examples=[8])]
+    memory_mib_per_gpu: MemoryMib
+    span: Annotated[Job.Span, Meta(examples=["any"])]
+    priority: Annotated[int, Meta(examples=[50])]
+    deadline_at: Instant | None
+    tardiness_price_per_h: Annotated[Decimal, amount(14, 6, example="0.000000")]
+    estimated_run_s: Annotated[int | None, Meta(examples=[14_400])]
+    work_total: Number | None
+    work_done: Annotated[Number, Meta(examples=[0.0])]
+    attained_gpu_s: Annotated[Number, Meta(examples=[0.0])]
+    preemptible: Annotated[bool, Meta(examples=[True])]
+    restartable: Annotated[bool, Meta(examples=[True])]
+    restart_cost_s: Annotated[int, Meta(examples=[60])]
+    checkpoint_at: Annotated[Instant | None, Meta(examples=[None])]
+    submitted_at: Instant
+    placed_at: Annotated[Instant | None, Meta(examples=[None])]
+    started_at: Annotated[Instant | None, Meta(examples=[None])]
+    ended_at: Annotated[Instant | None, Meta(examples=[None])]
+    version: Version
 
 
-def _without(node: Schema, name: str) -> Schema:
-    return {key: value for key, value in node.items() if key != name}
+class DependencyOut(Output, frozen=True):
+    job: Annotated[int, From("on_job_id"), Meta(examples=[4700])]
+    kind: JobDependency.Kind
+    met_at: Annotated[Instant | None, Meta(examples=[None])]
 
 
-class JobSubmit(StructInput):
-    struct = specs.JobSpec
+class JobDetailOut(JobOut, frozen=True):
+    depends_on: list[DependencyOut]
 
 
-class JobPatch(StructInput):
-    struct = specs.JobChanges
+class FaultOut(Output, frozen=True):
+    pointer: Annotated[str, Meta(examples=["/jobs/1/cluster"])]
+    code: Annotated[str, Meta(examples=["unknown_cluster"])]
+    detail: Annotated[str, Meta(examples=["There is no such cluster."])]
 
 
-class JobsBulkSubmit(StructInput):
-    struct = specs.JobsBulk
+class ItemProblemOut(Output, frozen=True):
+    code: Annotated[str, Meta(examples=["unknown_cluster"])]
+    detail: Annotated[str, Meta(examples=["There is no such cluster."])]
+    errors: list[FaultOut]
 
 
-class ArraySubmit(StructInput):
-    struct = specs.ArraySpec
+class ItemResultOut(Output, frozen=True):
+    """Of one job: 201 with its id, or the status and problem a single submit would have had."""
+
+    index: Annotated[int, Meta(examples=[1])]
+    status: Annotated[int, Meta(examples=[409])]
+    id: int | None
+    problem: ItemProblemOut | None
 
 
-class ProfileCreate(StructInput):
-    struct = specs.ProfileSpec
+class BulkOut(Output, frozen=True):
+    stored: Annotated[int, Meta(examples=[1])]
+    refused: Annotated[int, Meta(examples=[1])]
+    items: list[ItemResultOut]
 
 
-class ProfilePatch(StructInput):
-    struct = specs.ProfileChanges
+class EventOut(Output, frozen=True):
+    id: Annotated[int, Meta(examples=[90_210])]
+    job_id: JobId
+    at: Instant
+    from_state: Annotated[Job.State | None, Meta(examples=["queued"])]
+    to_state: Annotated[Job.State, Meta(examples=["placed"])]
+    reason: Annotated[str, Meta(examples=["placed"])]
+    round_id: Annotated[RoundId | None, From("detail.round")]
+    attempt: Annotated[int | None, From("detail.attempt")]
+    detail: Annotated[str | None, From("detail.detail")]
 
 
-class PointsAdd(StructInput):
-    struct = specs.PointsSpec
+class ArrayOut(Output, frozen=True):
+    id: Annotated[int, Meta(examples=[12])]
+    name: Annotated[str, Meta(examples=["sweep"])]
+    tenant: TenantName
+    size: Annotated[int, Meta(examples=[100])]
+    created_at: Instant
 
 
-class ProfilingCreate(StructInput):
-    struct = specs.ProfilingSpec
+class StatesOut(Output, frozen=True):
+    """How many of the array's jobs are in each state."""
+
+    queued: Annotated[Count, Meta(examples=[60])]
+    placed: Annotated[Count, Meta(examples=[0])]
+    running: Annotated[Count, Meta(examples=[8])]
+    preempting: Annotated[Count, Meta(examples=[0])]
+    succeeded: Annotated[Count, Meta(examples=[32])]
+    failed: Annotated[Count, Meta(examples=[0])]
+    cancelled: Annotated[Count, Meta(examples=[0])]
+
+
+class ArrayDetailOut(ArrayOut, frozen=True):
+    states: StatesOut
+
+
+class ArrayCancelOut(Output, frozen=True):
+    cancelled: Annotated[int, Meta(examples=[60])]
+    stopping: Annotated[
+        int,
+        Meta(description="Asked to stop; cancelled when their agents say so.", examples=[8]),
+    ]
+
+
+class AttemptOut(Output, frozen=True):
+    id: Annotated[int, Meta(examples=[801])]
+    job_id: JobId
+    tenant: TenantName
+    cluster: ClusterName
+    round_id: RoundId | None
+    number: Annotated[int, Meta(examples=[1])]
+    state: Attempt.State
+    reason: Annotated[str, Meta(examples=[""])]
+    gpus: Gpus
+    clock_mhz: ClockMhz | None
+    offered_at: Instant
+    started_at: Annotated[Instant | None, Meta(examples=[None])]
+    ended_at: Annotated[Instant | None, Meta(examples=[None])]
+
+
+class AllocationOut(Output, frozen=True):
+    node: Annotated[str, From("node.name"), Meta(examples=["gpu-node-1"])]
+    gpu_index: Annotated[int, From("gpu.index"), Meta(examples=[0])]
+    gpu_uuid: Annotated[str, From("gpu.uuid"), Meta(examples=["GPU-5d6f1a2b"])]
+    cpus: Annotated[int, Meta(examples=[8])]
+    memory_mib: MemoryMib
+    held_at: Instant
+    released_at: Annotated[Instant | None, Meta(examples=[None])]
+
+
+class AttemptDetailOut(AttemptOut, frozen=True):
+    allocations: list[AllocationOut]
+
+
+class StreamOut(Output, frozen=True):
+    attempt: Annotated[int, From("number"), Meta(examples=[1])]
+    node: Annotated[str, From("node_name"), Meta(examples=["node-1"])]
+    stream: Log.Stream
+    size: ByteOffset
+    closed: Annotated[bool, Meta(description="Nothing will follow.", examples=[True])]
+
+
+class LogOut(StreamOut, frozen=True):
+    """One stream's text; `next_offset` is where to go on."""
+
+    job_id: JobId
+    offset: Annotated[int, Meta(examples=[0])]
+    next_offset: ByteOffset
+    text: Annotated[str, Meta(examples=["starting at step 0\ndone: 7\n"])]
+    streams: list[StreamOut]
+
+
+class PointOut(Output, frozen=True):
+    gpu_type: GpuType
+    gpus: Gpus
+    steps_per_s: Annotated[Number, Meta(examples=[11.5])]
+    clock_mhz: ClockMhz | None
+    watts_per_gpu: Annotated[Number | None, Meta(examples=[320.0])]
+    cpus_per_gpu: Number | None
+    memory_mib_per_gpu: Number | None
+
+
+class MeasuredPointOut(PointOut, frozen=True):
+    id: Annotated[int, Meta(examples=[41])]
+    source: Annotated[ProfilePoint.Source, Meta(examples=["learned"])]
+    weight: Annotated[Number, Meta(examples=[1.5])]
+    accepted: Annotated[
+        bool,
+        Meta(description="False: too far from what is known to be believed.", examples=[True]),
+    ]
+    attempt_id: Annotated[int | None, Meta(examples=[801])]
+    measured_at: Instant
+
+
+_THROUGHPUT = {
+    "parameters": {"alpha0": 0.02, "alpha2": 0.08, "reference_mhz": 1410.0},
+    "ranges": {"gpus": [1, 4], "clock_mhz": [705, 1410]},
+    "spread": 0.02,
+    "points": 5,
+    "mean_error": 0.004,
+    "worst_error": 0.009,
+    "residuals": [0.004],
+    "wide": False,
+    "notes": [],
+}
+_MODELS = {"types": {"A100": {"throughput": _THROUGHPUT, "power": None}}, "sensitivity": None}
+
+
+class FitOut(Output, frozen=True):
+    """One version: models by GPU type, with relative errors and the ranges in which they hold."""
+
+    number: Annotated[int, Meta(examples=[1])]
+    cause: ProfileFit.Cause
+    points: Annotated[int, Meta(examples=[5])]
+    mean_error: Annotated[Number | None, Meta(examples=[0.004])]
+    worst_error: Annotated[Number | None, Meta(examples=[0.009])]
+    models: Annotated[dict[str, Any], From("models_fitted"), json_object(example=_MODELS)]
+    made_at: Instant
+
+
+class ProfileOut(Output, frozen=True):
+    id: Annotated[int, Meta(examples=[3])]
+    name: Annotated[str, Meta(examples=["resnet-50/imagenet"])]
+    tenant: TenantName
+    basis: Annotated[Profile.Basis, Meta(examples=["fitted"])]
+    inline: bool
+    dataset_mib: Number | None
+    step_mib: Number | None
+    storage_mib_per_s: Number | None
+    points: Annotated[list[PointOut], From("given_points")]
+    fit: FitOut | None
+    fit_refused: Annotated[
+        str, Meta(description="Why the newest points were not fitted.", examples=[""])
+    ]
+    drift: Annotated[
+        str, Meta(description="How the newest attempts contradict the fit.", examples=[""])
+    ]
+    drift_at: Annotated[Instant | None, Meta(examples=[None])]
+    version: Version
+    created_at: Instant
+    updated_at: Instant
+
+
+class PredictionOut(Output, frozen=True):
+    """`leaves` names what lies outside everything measured: there the interval is a guess."""
+
+    profile_id: Annotated[int, Meta(examples=[3])]
+    fit: Annotated[int | None, Meta(examples=[1])]
+    gpu_type: GpuType
+    gpus: Gpus
+    clock_mhz: ClockMhz | None
+    cpus_per_gpu: Annotated[Number | None, Meta(examples=[4.0])]
+    memory_mib_per_gpu: Number | None
+    source: Annotated[Profile.Basis, Meta(examples=["fitted"])]
+    steps_per_s: Annotated[Number | None, Meta(examples=[6.3])]
+    low: Annotated[Number | None, Meta(examples=[6.2])]
+    high: Annotated[Number | None, Meta(examples=[6.4])]
+    watts_per_gpu: Annotated[Number | None, Meta(examples=[214.0])]
+    low_w: Annotated[Number | None, Meta(examples=[210.0])]
+    high_w: Annotated[Number | None, Meta(examples=[218.0])]
+    extrapolated: bool
+    leaves: Annotated[list[str], Meta(examples=[[]])]
+
+
+class SweptOut(Output, frozen=True):
+    clock_mhz: ClockMhz | None
+    cpus: Annotated[int, Meta(examples=[32])]
+    steps_per_s: Annotated[Number | None, Meta(examples=[10.1])]
+    watts: Annotated[Number | None, Meta(examples=[396.0])]
+
+
+class ProfilingRunOut(Output, frozen=True):
+    id: Annotated[int, Meta(examples=[7])]
+    profile_id: Annotated[int, Meta(examples=[3])]
+    job_id: Annotated[int, Meta(examples=[4712])]
+    cluster: ClusterName
+    state: Annotated[Run.State, Meta(examples=["admitted"])]
+    detail: Annotated[str, Meta(examples=[""])]
+    measured: list[SweptOut]
+    created_at: Instant
+    admitted_at: Instant | None
+    began_at: Instant | None
+    ended_at: Annotated[Instant | None, Meta(examples=[None])]
+
+
+class GpuQuotaOut(Output, frozen=True):
+    """`gpus_in_use` moves without a new version."""
+
+    id: Annotated[int, Meta(examples=[4])]
+    tenant_id: Id
+    gpu_type: Annotated[GpuType, From("gpu_type.name")]
+    gpus: Annotated[int, Meta(examples=[32])]
+    gpus_in_use: Annotated[int, Meta(examples=[12])]
+    version: Version
+
+
+class GpuQuotaCreate(Input, frozen=True):
+    tenant_id: Annotated[TenantId, Meta(examples=[7])]
+    gpu_type: GpuTypeName
+    gpus: Annotated[int, Meta(ge=0, le=1_000_000, examples=[32])]
+
+
+GpuQuotaPatch = patch_of(GpuQuotaCreate, "GpuQuotaPatch", omit={"tenant_id", "gpu_type"})

@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
+
 
 class Attempt(models.Model):
     class State(models.TextChoices):
@@ -47,33 +49,63 @@ class Attempt(models.Model):
     predicted_by = models.TextField(choices=Prediction, null=True)
     created_at = models.DateTimeField(db_default=Now())
 
+    explained = {
+        "fence": Rule("duplicate_fence", "", "The fence is taken."),
+        "attempt_fence_grows": Rule("stale_fence", "", "A newer attempt has taken over."),
+        "jobs_attempt_job_of_tenant": Rule("in_use", "", "The job still has attempts."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["id", "tenant"], name="attempt_of_tenant"),
-            models.UniqueConstraint(fields=["job", "number"], name="attempt_number_once"),
-            models.UniqueConstraint(
+            Unique(
+                fields=["id", "tenant"],
+                name="attempt_of_tenant",
+                pointer="",
+                violation_error_code="duplicate_id",
+                violation_error_message="The id is taken.",
+            ),
+            Unique(
+                fields=["job", "number"],
+                name="attempt_number_once",
+                pointer="",
+                violation_error_code="attempt_lives",
+                violation_error_message="The job has another attempt of this number.",
+            ),
+            Unique(
                 fields=["job"],
                 condition=~Q(state__in=("ended", "lost")),
                 name="one_live_attempt_per_job",
+                pointer="",
+                violation_error_code="attempt_lives",
+                violation_error_message="The job already has a live attempt.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(
                     state__in=("offered", "starting", "running", "stopping", "ended", "lost")
                 ),
                 name="attempt_state",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="There is no such state of an attempt.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(relocation__isnull=True, relocation_until_at__isnull=True)
                 | Q(relocation__isnull=False, relocation_until_at__isnull=False),
                 name="attempt_relocation_until",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="A place to go on at is kept for a time.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(state__in=("ended", "lost"), ended_at__isnull=False)
                 | Q(
                     state__in=("offered", "starting", "running", "stopping"),
                     ended_at__isnull=True,
                 ),
                 name="attempt_ended_when_over",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="An attempt has an end exactly when it is over.",
             ),
         )
         indexes = (
@@ -101,13 +133,26 @@ class Allocation(models.Model):
     held_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True)
 
+    explained = {
+        "jobs_allocation_attempt_of_tenant": Rule("in_use", "", "The attempt has held GPUs."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(
-                fields=["gpu"], condition=Q(released_at__isnull=True), name="one_holder_per_gpu"
+            Unique(
+                fields=["gpu"],
+                condition=Q(released_at__isnull=True),
+                name="one_holder_per_gpu",
+                pointer="",
+                violation_error_code="gpu_held",
+                violation_error_message="Another attempt holds the GPU.",
             ),
-            models.CheckConstraint(
-                condition=Q(cpus__gte=0, memory_mib__gte=0), name="allocation_shares"
+            Check(
+                condition=Q(cpus__gte=0, memory_mib__gte=0),
+                name="allocation_shares",
+                pointer="",
+                violation_error_code="invalid_shares",
+                violation_error_message="CPUs and memory are not negative.",
             ),
         )
         indexes = (

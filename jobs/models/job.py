@@ -7,6 +7,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
+
 
 class JobArray(models.Model):
     """Many jobs submitted as one; each knows its index."""
@@ -16,10 +18,25 @@ class JobArray(models.Model):
     size = models.IntegerField()
     created_at = models.DateTimeField(db_default=Now())
 
+    explained = {
+        "tenant": Rule("unknown_tenant", "/tenant", "The tenant is gone, or still has arrays."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["id", "tenant"], name="array_of_tenant"),
-            models.CheckConstraint(condition=Q(size__range=(1, 10_000)), name="array_size"),
+            Unique(
+                fields=["id", "tenant"],
+                name="array_of_tenant",
+                pointer="",
+                violation_error_code="duplicate_id",
+                violation_error_message="The id is taken.",
+            ),
+            Check(
+                condition=Q(size__range=(1, 10_000)),
+                name="array_size",
+                violation_error_code="invalid_size",
+                violation_error_message="An array has 1 to 10,000 jobs.",
+            ),
         )
         indexes = (models.Index(fields=["tenant", "-id"], name="array_by_tenant"),)
 
@@ -99,16 +116,42 @@ class Job(models.Model):
     ended_at = models.DateTimeField(null=True)
     version = models.BigIntegerField(default=1)
 
+    explained = {
+        "tenant": Rule("unknown_tenant", "/tenant", "The tenant is gone, or still has jobs."),
+        "cluster": Rule("unknown_cluster", "/cluster", "The cluster is gone, or still has jobs."),
+        "jobs_job_partition_of_cluster": Rule(
+            "unknown_partition", "/partition", "The partition is gone, or still has jobs."
+        ),
+        "jobs_job_profile_of_tenant": Rule(
+            "unknown_profile", "/profile", "The profile is gone, or still has jobs."
+        ),
+        "jobs_job_array_of_tenant": Rule(
+            "unknown_array", "", "The array is gone, or still has jobs."
+        ),
+        "job_legal_move": Rule(
+            "illegal_move", "", "The job is no longer where it could move from."
+        ),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["id", "tenant"], name="job_of_tenant"),
+            Unique(
+                fields=["id", "tenant"],
+                name="job_of_tenant",
+                pointer="",
+                violation_error_code="duplicate_id",
+                violation_error_message="The id is taken.",
+            ),
             # Partial, so that jobs of no array do not pay for it.
-            models.UniqueConstraint(
+            Unique(
                 fields=["array", "array_index"],
                 condition=Q(array__isnull=False),
                 name="array_index_once",
+                pointer="",
+                violation_error_code="index_taken",
+                violation_error_message="The array already has a job of this index.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(
                     state__in=(
                         "queued",
@@ -121,26 +164,49 @@ class Job(models.Model):
                     )
                 ),
                 name="job_state",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="There is no such state of a job.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(min_gpus__gte=1, min_gpus__lte=F("max_gpus"), max_gpus__lte=4096),
                 name="job_gpus",
+                pointer="/gpus",
+                violation_error_code="invalid_gpus",
+                violation_error_message="A job has 1 to 4096 GPUs, at least as many at most.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(cpus_per_gpu__range=(0, 1024), memory_mib_per_gpu__gte=0),
                 name="job_shares",
+                violation_error_code="invalid_shares",
+                violation_error_message="CPUs per GPU are 0 to 1024.",
             ),
-            models.CheckConstraint(
-                condition=Q(span__in=("node", "rack", "switch", "any")), name="job_span"
+            Check(
+                condition=Q(span__in=("node", "rack", "switch", "any")),
+                name="job_span",
+                violation_error_code="invalid_span",
+                violation_error_message="A span is node, rack, switch or any.",
             ),
-            models.CheckConstraint(condition=Q(priority__range=(0, 100)), name="job_priority"),
-            models.CheckConstraint(
-                condition=Q(unmet_dependencies__gte=0), name="job_dependencies_counted"
+            Check(
+                condition=Q(priority__range=(0, 100)),
+                name="job_priority",
+                violation_error_code="invalid_priority",
+                violation_error_message="A priority is 0 to 100.",
             ),
-            models.CheckConstraint(
+            Check(
+                condition=Q(unmet_dependencies__gte=0),
+                name="job_dependencies_counted",
+                pointer="",
+                violation_error_code="dependency_settled",
+                violation_error_message="The dependency is already settled.",
+            ),
+            Check(
                 condition=Q(state__in=("succeeded", "failed", "cancelled"), ended_at__isnull=False)
                 | Q(state__in=("queued", "placed", "running", "preempting"), ended_at__isnull=True),
                 name="job_ended_when_terminal",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="A job has an end exactly when it ended.",
             ),
         )
         indexes = (
@@ -189,16 +255,37 @@ class JobDependency(models.Model):
     kind = models.TextField(choices=Kind, default=Kind.SUCCEEDED)
     met_at = models.DateTimeField(null=True)
 
+    explained = {
+        "jobs_jobdependency_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+        "jobs_jobdependency_on_job_of_tenant": Rule(
+            "unknown_job", "/depends_on", "A job it depends on is gone."
+        ),
+    }
+
     class Meta:
         verbose_name_plural = "job dependencies"
         constraints = (
-            models.UniqueConstraint(fields=["job", "on_job"], name="dependency_once"),
-            # Ids grow, so "on an earlier job" makes a cycle impossible.
-            models.CheckConstraint(
-                condition=Q(on_job__lt=F("job")), name="dependency_on_earlier_job"
+            Unique(
+                fields=["job", "on_job"],
+                name="dependency_once",
+                pointer="/depends_on",
+                violation_error_code="duplicate_dependency",
+                violation_error_message="A job is named twice.",
             ),
-            models.CheckConstraint(
-                condition=Q(kind__in=("succeeded", "ended")), name="dependency_kind"
+            # Ids grow, so "on an earlier job" makes a cycle impossible.
+            Check(
+                condition=Q(on_job__lt=F("job")),
+                name="dependency_on_earlier_job",
+                pointer="/depends_on",
+                violation_error_code="dependency_on_later_job",
+                violation_error_message="A job can only depend on jobs submitted before it.",
+            ),
+            Check(
+                condition=Q(kind__in=("succeeded", "ended")),
+                name="dependency_kind",
+                pointer="/depends_on",
+                violation_error_code="invalid_kind",
+                violation_error_message="A kind is succeeded or ended.",
             ),
         )
 
@@ -217,6 +304,10 @@ class JobEvent(models.Model):
     to_state = models.TextField()
     reason = models.TextField()
     detail = models.JSONField(default=dict)
+
+    explained = {
+        "jobs_jobevent_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+    }
 
     class Meta:
         indexes = (models.Index(fields=["job", "id"], name="event_by_job"),)

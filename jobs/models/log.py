@@ -3,6 +3,8 @@
 from django.db import models
 from django.db.models import Q
 
+from rest.constraints import Check, Rule, Unique
+
 
 class Log(models.Model):
     """One stream of an attempt's part on one node; `size` is the next byte that is wanted."""
@@ -22,10 +24,26 @@ class Log(models.Model):
     closed = models.BooleanField(default=False)
     updated_at = models.DateTimeField()
 
+    explained = {
+        "jobs_log_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["attempt", "node", "stream"], name="log_once"),
-            models.CheckConstraint(condition=Q(stream__in=("stdout", "stderr")), name="log_stream"),
+            Unique(
+                fields=["attempt", "node", "stream"],
+                name="log_once",
+                pointer="",
+                violation_error_code="log_exists",
+                violation_error_message="The stream is kept already.",
+            ),
+            Check(
+                condition=Q(stream__in=("stdout", "stderr")),
+                name="log_stream",
+                pointer="",
+                violation_error_code="invalid_stream",
+                violation_error_message="A stream is stdout or stderr.",
+            ),
         )
         indexes = (models.Index(fields=["updated_at"], name="log_by_age"),)
 
@@ -39,8 +57,20 @@ class LogChunk(models.Model):
     offset = models.BigIntegerField()
     data = models.BinaryField()
 
+    explained = {
+        "log": Rule("log_gone", "", "The log is gone."),
+    }
+
     class Meta:
-        constraints = (models.UniqueConstraint(fields=["log", "offset"], name="log_chunk_once"),)
+        constraints = (
+            Unique(
+                fields=["log", "offset"],
+                name="log_chunk_once",
+                pointer="",
+                violation_error_code="log_exists",
+                violation_error_message="The stream has bytes there already.",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{len(self.data)} bytes at {self.offset}"

@@ -3,6 +3,8 @@
 from django.db import models
 from django.db.models import Q
 
+from rest.constraints import Check, Rule, Unique
+
 
 class Part(models.Model):
     class State(models.TextChoices):
@@ -36,13 +38,26 @@ class Part(models.Model):
     speed_mj = models.BigIntegerField(null=True)
     speed_mj_s = models.FloatField(null=True)
 
+    explained = {
+        "jobs_part_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["attempt", "node"], name="part_once_per_node"),
-            models.CheckConstraint(
+            Unique(
+                fields=["attempt", "node"],
+                name="part_once_per_node",
+                pointer="",
+                violation_error_code="part_exists",
+                violation_error_message="The attempt already has a part on the node.",
+            ),
+            Check(
                 condition=Q(state="ended", ended_at__isnull=False)
                 | Q(state__in=("starting", "running", "stopping"), ended_at__isnull=True),
                 name="part_ended_when_over",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="A part has an end exactly when it is over.",
             ),
         )
         indexes = (

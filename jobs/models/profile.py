@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
+
 
 class Profile(models.Model):
     """A tenant's application; each fit of its points is a version of what is known about it."""
@@ -35,17 +37,38 @@ class Profile(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
+    explained = {
+        "tenant": Rule("unknown_tenant", "/tenant", "The tenant is gone, or still has profiles."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["tenant", "name"], name="profile_name_taken"),
+            Unique(
+                fields=["tenant", "name"],
+                name="profile_name_taken",
+                violation_error_code="name_taken",
+                violation_error_message="Another profile has this name.",
+            ),
             # The target of composite keys: a job cannot name another tenant's profile.
-            models.UniqueConstraint(fields=["id", "tenant"], name="profile_of_tenant"),
-            models.CheckConstraint(
+            Unique(
+                fields=["id", "tenant"],
+                name="profile_of_tenant",
+                pointer="",
+                violation_error_code="duplicate_id",
+                violation_error_message="The id is taken.",
+            ),
+            Check(
                 condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"),
                 name="profile_name",
+                violation_error_code="invalid_name",
+                violation_error_message="Letters, digits and ._/- make a profile's name.",
             ),
-            models.CheckConstraint(
-                condition=Q(basis__in=("neutral", "measured", "fitted")), name="profile_basis"
+            Check(
+                condition=Q(basis__in=("neutral", "measured", "fitted")),
+                name="profile_basis",
+                pointer="",
+                violation_error_code="invalid_basis",
+                violation_error_message="A profile is neutral, measured or fitted.",
             ),
         )
         indexes = (models.Index(fields=["id"], name="profile_fit_due", condition=Q(fit_due=True)),)
@@ -85,9 +108,14 @@ class ProfilePoint(models.Model):
     )
     measured_at = models.DateTimeField()
 
+    explained = {
+        "jobs_profilepoint_profile_of_tenant": Rule("profile_gone", "", "The profile is gone."),
+        "jobs_profilepoint_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(
+            Unique(
                 fields=[
                     *("profile", "gpu_type", "gpus", "clock_mhz"),
                     *("cpus_per_gpu", "memory_mib_per_gpu"),
@@ -95,17 +123,27 @@ class ProfilePoint(models.Model):
                 condition=Q(source="given"),
                 nulls_distinct=False,
                 name="point_given_once",
+                pointer="/points",
+                violation_error_code="duplicate_point",
+                violation_error_message="A configuration is given twice.",
             ),
-            models.UniqueConstraint(
+            Unique(
                 fields=["attempt", "clock_mhz", "cpus_per_gpu", "memory_mib_per_gpu"],
                 condition=Q(attempt__isnull=False),
                 nulls_distinct=False,
                 name="point_once_per_attempt",
+                pointer="",
+                violation_error_code="point_exists",
+                violation_error_message="The attempt has taught this already.",
             ),
-            models.CheckConstraint(
-                condition=Q(source__in=("given", "profiling", "learned")), name="point_source"
+            Check(
+                condition=Q(source__in=("given", "profiling", "learned")),
+                name="point_source",
+                pointer="",
+                violation_error_code="invalid_source",
+                violation_error_message="A point is given, measured or learned.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(gpus__range=(1, 4096))
                 & (Q(clock_mhz__isnull=True) | Q(clock_mhz__range=(1, 20_000)))
                 & (Q(cpus_per_gpu__isnull=True) | Q(cpus_per_gpu__gt=0, cpus_per_gpu__lte=4096))
@@ -114,15 +152,21 @@ class ProfilePoint(models.Model):
                     | Q(memory_mib_per_gpu__gte=0, memory_mib_per_gpu__lte=2**26)
                 ),
                 name="point_configuration",
+                pointer="/points",
+                violation_error_code="invalid_point",
+                violation_error_message="No GPU runs in such a configuration.",
             ),
             # NaN is above every number to Postgres: the upper bounds keep it out.
-            models.CheckConstraint(
+            Check(
                 condition=Q(steps_per_s__gt=0, steps_per_s__lte=1e12, weight__gt=0, weight__lte=1e6)
                 & (
                     Q(watts_per_gpu__isnull=True)
                     | Q(watts_per_gpu__gt=0, watts_per_gpu__lte=100_000)
                 ),
                 name="point_figures",
+                pointer="/points",
+                violation_error_code="invalid_point",
+                violation_error_message="A speed and watts are finite and above 0.",
             ),
         )
         indexes = (models.Index(fields=["profile", "id"], name="point_by_profile"),)
@@ -152,11 +196,25 @@ class ProfileFit(models.Model):
     worst_error = models.FloatField(null=True)
     made_at = models.DateTimeField()
 
+    explained = {
+        "jobs_profilefit_profile_of_tenant": Rule("profile_gone", "", "The profile is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["profile", "number"], name="fit_number_once"),
-            models.CheckConstraint(
-                condition=Q(cause__in=("asked", "profiling", "learned")), name="fit_cause"
+            Unique(
+                fields=["profile", "number"],
+                name="fit_number_once",
+                pointer="",
+                violation_error_code="fit_exists",
+                violation_error_message="The profile has been fitted just now.",
+            ),
+            Check(
+                condition=Q(cause__in=("asked", "profiling", "learned")),
+                name="fit_cause",
+                pointer="",
+                violation_error_code="invalid_cause",
+                violation_error_message="A fit is asked for, or follows from measurements.",
             ),
         )
 
@@ -188,16 +246,28 @@ class ProfilingRun(models.Model):
     began_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
+    explained = {
+        "job": Rule("run_exists", "", "The job is of another profiling run."),
+        "jobs_profilingrun_job_of_tenant": Rule("in_use", "", "The job has measured a profile."),
+        "jobs_profilingrun_profile_of_tenant": Rule("profile_gone", "", "The profile is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.CheckConstraint(
+            Check(
                 condition=Q(state__in=("waiting", "admitted", "succeeded", "failed")),
                 name="profiling_state",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="There is no such state of a profiling run.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(state__in=("waiting", "admitted"), ended_at__isnull=True)
                 | Q(state__in=("succeeded", "failed"), ended_at__isnull=False),
                 name="profiling_ended_when_over",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="A profiling run has an end exactly when it is over.",
             ),
         )
         indexes = (

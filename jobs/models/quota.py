@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from clusters.models.hardware import GpuType
+from rest.constraints import Check, Unique
 
 
 class GpuQuota(models.Model):
@@ -15,10 +16,19 @@ class GpuQuota(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["tenant", "gpu_type"], name="gpu_quota_once"),
-            models.CheckConstraint(
+            Unique(
+                fields=["tenant", "gpu_type"],
+                name="gpu_quota_once",
+                violation_error_code="already_set",
+                violation_error_message="The tenant has a quota on this type; change that one.",
+            ),
+            Check(
                 condition=Q(gpus_in_use__gte=0, gpus_in_use__lte=F("gpus")),
                 name="gpu_quota_within",
+                pointer="/gpus",
+                violation_error_code="quota_below_use",
+                violation_error_message="The quota may not be below the GPUs in use; "
+                "wait or cancel jobs first.",
             ),
         )
 

@@ -6,9 +6,8 @@ from django.db import transaction
 
 from jobs import contradictions
 from jobs.models import JobArray
-from jobs.services.drafts import submit_drafts
-from jobs.services.owners import owner_id, owner_name
-from jobs.services.store import Draft
+from jobs.services.drafts import Draft, owner_id, owner_name
+from jobs.services.store import submit_drafts
 from jobs.services.submit import audited
 from jobs.specs import ArraySpec
 from rest.problems import Problem

@@ -1,33 +1,41 @@
-"""Drafts of jobs become jobs: the way that every kind of submit takes."""
+"""Rows about to be stored: whose they will be, and where they stand in the request."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
 
-from jobs.nudge import nudge
-from jobs.services.predecessors import counted, link, links_of, lock_predecessors
-from jobs.services.store import Draft, Stored, store
-from rest.problems import Problem
+from jobs.specs import JobSpec
+from rest.problems import Conflict, Contradiction
+from tenancy.callers import Caller
+from tenancy.models import Tenant
 
 
-def submit_drafts(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Problem]:
-    """Store what can be stored, wake the schedulers; one result per draft, in their order."""
-    if not drafts:
-        return []
-    known = lock_predecessors(drafts)
-    judged = [counted(draft, known) for draft in drafts]
-    sound = [draft for draft in judged if isinstance(draft, Draft)]
-    stored = store(sound, now=now) if sound else []
-    link(
-        [
-            row
-            for draft, result in zip(sound, stored, strict=True)
-            if draft.spec.depends_on and isinstance(result, Stored)
-            for row in links_of(
-                draft, job_id=result.id, tenant_id=result.tenant_id, known=known, now=now
-            )
-        ]
-    )
-    for cluster_id in {result.cluster_id for result in stored if isinstance(result, Stored)}:
-        nudge(cluster_id)
-    results = iter(stored)
-    return [next(results) if isinstance(draft, Draft) else draft for draft in judged]
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A job; `path` is where its spec stands in the request's body."""
+
+    spec: JobSpec
+    tenant: str
+    path: tuple[str | int, ...] = ()
+    array_id: int | None = None
+    array_index: int | None = None
+    unmet_dependencies: int = 0
+
+
+def owner_name(caller: Caller, wanted: str | None, at: str = "/tenant") -> str:
+    """The tenant's name: a tenant's own, and what an operator says."""
+    if caller.tenant_name is None:
+        if wanted is None:
+            raise Contradiction.at(at, "tenant_required", "Say which tenant this is for.")
+        return wanted
+    if wanted is not None and wanted != caller.tenant_name:
+        raise Conflict.at(at, "unknown_tenant", "There is no such tenant.")
+    return caller.tenant_name
+
+
+def owner_id(caller: Caller, wanted: str | None, at: str = "/tenant") -> int:
+    name = owner_name(caller, wanted, at)
+    if caller.tenant_id is not None:
+        return caller.tenant_id
+    found = Tenant.objects.filter(name=name).values_list("pk", flat=True).first()
+    if found is None:
+        raise Conflict.at(at, "unknown_tenant", "There is no such tenant.")
+    return found

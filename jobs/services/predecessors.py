@@ -8,7 +8,7 @@ from django.db import connection
 
 from jobs.lifecycle import TERMINAL
 from jobs.models import Job
-from jobs.services.store import Draft
+from jobs.services.drafts import Draft
 from rest.pointers import pointer
 from rest.problems import Conflict, Contradiction
 
@@ -24,10 +24,17 @@ WHERE job.id = ANY(%s) AND owner.name = ANY(%s)
 ORDER BY job.id FOR KEY SHARE OF job
 """
 
-_LINK = """
-INSERT INTO jobs_jobdependency (tenant_id, job_id, on_job_id, kind, met_at)
-SELECT * FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::text[], %s::timestamptz[])
-"""
+_COLUMNS = {
+    "tenant_id": "int8",
+    "job_id": "int8",
+    "on_job_id": "int8",
+    "kind": "text",
+    "met_at": "timestamptz",
+}
+_LINK = f"""
+INSERT INTO jobs_jobdependency ({", ".join(_COLUMNS)})
+SELECT * FROM unnest({", ".join(f"%({name})s::{kind}[]" for name, kind in _COLUMNS.items())})
+"""  # noqa: S608  # only the names of columns above are interpolated
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +98,11 @@ def links_of(
 ) -> list[DependencyRow]:
     return [
         DependencyRow(
-            tenant_id,
-            job_id,
-            dependency.job,
-            dependency.kind,
-            now if known[dependency.job].is_met(dependency.kind) else None,
+            tenant_id=tenant_id,
+            job_id=job_id,
+            on_job_id=dependency.job,
+            kind=dependency.kind.value,
+            met_at=now if known[dependency.job].is_met(dependency.kind) else None,
         )
         for dependency in draft.spec.depends_on
     ]
@@ -104,7 +111,6 @@ def links_of(
 def link(links: Sequence[DependencyRow]) -> None:
     if not links:
         return
-    columns = ("tenant_id", "job_id", "on_job_id", "kind", "met_at")
-    values = [[getattr(row, name) for row in links] for name in columns]
+    values = {name: [getattr(row, name) for row in links] for name in _COLUMNS}
     with connection.cursor() as cursor:
         cursor.execute(_LINK, values)

@@ -5,10 +5,10 @@ from hashlib import sha256
 
 import msgspec
 
-from jobs.models import Profile, ProfilePoint
+from jobs.models import JobDependency, Profile, ProfilePoint
+from jobs.services.drafts import Draft
 from jobs.services.profiles import refuse_points, store_points
 from jobs.services.profiling import profiling_create
-from jobs.services.store import Draft
 from jobs.specs import Dependency, JobSpec, ProfilingSpec
 from tenancy.callers import Caller
 from tenancy.models import Tenant
@@ -48,5 +48,5 @@ def measured_first(caller: Caller, draft: Draft, *, now: datetime) -> JobSpec:
         priority=spec.priority,
     )
     run = profiling_create(caller=caller, profile=profile, spec=asked, now=now)
-    after = Dependency(job=run.job_id, kind="ended")
+    after = Dependency(job=run.job_id, kind=JobDependency.Kind.ENDED)
     return msgspec.structs.replace(spec, depends_on=[*spec.depends_on, after])

@@ -1,6 +1,6 @@
 """Profiles: what a tenant measured or knows about a kind of job."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +12,8 @@ from jobs.models import Profile, ProfileFit, ProfilePoint
 from jobs.profiling import fits
 from jobs.profiling.checks import troubles
 from jobs.profiling.knowledge import gpu_limits, typed
-from jobs.services.owners import owner_id, owner_name
-from jobs.specs import POINTS_MAX, PointSpec, PointsSpec, ProfileChanges, ProfileSpec, given
+from jobs.services.drafts import owner_id, owner_name
+from jobs.specs import POINTS_MAX, PointSpec, PointsSpec, ProfileSpec
 from policies.performance.points import FitRefused
 from rest.etag import delete_versioned, update_versioned
 from rest.pointers import pointer
@@ -45,11 +45,9 @@ def profile_create(*, caller: Caller, spec: ProfileSpec, now: datetime) -> Profi
 
 @transaction.atomic(savepoint=False)
 def profile_update(
-    *, caller: Caller, profile: Profile, changes: ProfileChanges, now: datetime
+    *, caller: Caller, profile: Profile, changes: Mapping[str, Any], now: datetime
 ) -> Profile:
-    values = given(changes)
-    if not values:
-        return profile
+    values = dict(changes)
     points = values.pop("points", None)
     update_versioned(profile, {**values, "updated_at": now})
     if points is not None:

@@ -8,8 +8,8 @@ from django.db.models import Min
 from clusters.models import Node
 from jobs import contradictions
 from jobs.models import Profile, ProfilingRun
-from jobs.services.drafts import submit_drafts
-from jobs.services.store import Draft, Stored
+from jobs.services.drafts import Draft
+from jobs.services.store import Stored, submit_drafts
 from jobs.specs import JobSpec, ProfilingSpec
 from rest.problems import Problem
 from tenancy import audit

@@ -1,17 +1,14 @@
 """What may be done with a job that still waits: change its claims, hold it, release it."""
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 
-from jobs import contradictions
 from jobs.lifecycle import State
 from jobs.models import Job, ProfilingRun
 from jobs.nudge import nudge
 from jobs.selectors import locked_job
-from jobs.specs import JobChanges, given
 from rest.etag import update_versioned
 from rest.problems import Conflict
 from tenancy import audit
@@ -19,15 +16,11 @@ from tenancy.callers import Caller
 
 
 @transaction.atomic(savepoint=False)
-def job_update(*, caller: Caller, job: Job, changes: JobChanges) -> Job:
+def job_update(*, caller: Caller, job: Job, changes: Mapping[str, Any]) -> Job:
     """A move bumps the version, so `update_versioned` also refuses what is no longer queued."""
     _refuse_unless_queued(job)
-    values = given(changes)
-    if not values:
-        return job
-    contradictions.refuse(contradictions.in_instant(values.get("deadline_at"), "deadline_at"))
-    update_versioned(job, _columns(values))
-    audit.record(caller, "job.update", job, values, tenant_id=job.tenant_id)
+    update_versioned(job, changes)
+    audit.record(caller, "job.update", job, changes, tenant_id=job.tenant_id)
     nudge(job.cluster_id)
     return job
 
@@ -70,10 +63,3 @@ def _refuse_unless_queued(job: Job) -> None:
     if job.state != State.QUEUED:
         detail = f"The job is {job.state}; only queued jobs can be changed, held or released."
         raise Conflict(detail, code="job_not_queued")
-
-
-def _columns(values: Mapping[str, Any]) -> dict[str, Any]:
-    columns = dict(values)
-    if "tardiness_price_per_h" in columns:
-        columns["tardiness_price_per_h"] = Decimal(columns["tardiness_price_per_h"])
-    return columns

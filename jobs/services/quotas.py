@@ -1,5 +1,9 @@
 """Writes of tenants' quotas on a GPU type."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
 from django.db import transaction
 
 from clusters.models import GpuType, Node
@@ -13,9 +17,9 @@ from tenancy.models import Tenant
 
 
 @transaction.atomic(savepoint=False)
-def gpu_quota_create(*, caller: Caller, tenant_id: int, gpu_type: str, gpus: int) -> GpuQuota:
+def gpu_quota_create(caller: Caller, values: Mapping[str, Any]) -> GpuQuota:
     """Counts what the tenant holds already, because from now on every start and end is counted."""
-    kind = gpu_type_named(gpu_type)
+    kind, tenant_id, gpus = gpu_type_named(values["gpu_type"]), values["tenant_id"], values["gpus"]
     # Whoever frees GPUs locks their nodes first, and whoever takes some locks the tenant after
     # them: with both locked, in that order, the count is still true when the row appears.
     list(Node.objects.filter(gpu_type=kind).order_by("pk").select_for_update(no_key=True))
@@ -24,20 +28,22 @@ def gpu_quota_create(*, caller: Caller, tenant_id: int, gpu_type: str, gpus: int
         raise Conflict.at("/tenant_id", "unknown_tenant", "There is no such tenant.")
     held = _gpus_held(tenant_id, kind)
     quota = GpuQuota.objects.create(tenant=tenant, gpu_type=kind, gpus=gpus, gpus_in_use=held)
-    changes = {"gpu_type": gpu_type, "gpus": gpus}
+    changes = {"gpu_type": kind.name, "gpus": gpus}
     audit.record(caller, "gpu_quota.create", quota, changes, tenant_id=tenant_id)
     return quota
 
 
 @transaction.atomic(savepoint=False)
-def gpu_quota_update(*, caller: Caller, quota: GpuQuota, gpus: int) -> GpuQuota:
-    update_versioned(quota, {"gpus": gpus})
-    audit.record(caller, "gpu_quota.update", quota, {"gpus": gpus}, tenant_id=quota.tenant_id)
+def gpu_quota_update(
+    caller: Caller, quota: GpuQuota, changes: Mapping[str, Any], now: datetime
+) -> GpuQuota:
+    update_versioned(quota, changes)
+    audit.record(caller, "gpu_quota.update", quota, changes, tenant_id=quota.tenant_id)
     return quota
 
 
 @transaction.atomic(savepoint=False)
-def gpu_quota_delete(*, caller: Caller, quota: GpuQuota) -> None:
+def gpu_quota_delete(caller: Caller, quota: GpuQuota) -> None:
     """Without a row, only the tenant's overall quota holds."""
     changes = {"gpu_type": quota.gpu_type.name, "gpus": quota.gpus}
     audit.record(caller, "gpu_quota.delete", quota, changes, tenant_id=quota.tenant_id)

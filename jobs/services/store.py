@@ -6,29 +6,22 @@ row says which. Ids are drawn before the insert: RETURNING alone could not say w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-import msgspec
+from django.db import connection
 
+from jobs.models import Job
+from jobs.nudge import nudge
 from jobs.prepared_statements import fetch
+from jobs.services.drafts import Draft
+from jobs.services.predecessors import counted, link, links_of, lock_predecessors
 from jobs.specs import JobSpec
 from rest.json import encode
 from rest.pointers import pointer
-from rest.problems import Conflict
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A job about to be stored; `path` is where its spec stands in the request's body."""
-
-    spec: JobSpec
-    tenant: str
-    path: tuple[str | int, ...] = ()
-    array_id: int | None = None
-    array_index: int | None = None
-    unmet_dependencies: int = 0
+from rest.problems import Conflict, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +46,25 @@ class _Found(NamedTuple):
     profile_basis: str | None
 
 
+# The job's columns that a spec or a draft names; what else they name is resolved to an id.
+_SAID = {*JobSpec.__struct_fields__, *(field.name for field in fields(Draft))}
 _COLUMNS = {
-    "array_id": "int8",
-    "array_index": "int4",
-    "name": "text",
-    "argv": "text[]",
-    "env": "jsonb",
-    "image": "text",
-    "min_gpus": "int4",
-    "max_gpus": "int4",
-    "gpu_types": "text[]",
-    "cpus_per_gpu": "int4",
-    "memory_mib_per_gpu": "int4",
-    "span": "text",
-    "priority": "int2",
-    "deadline_at": "timestamptz",
-    "tardiness_price_per_h": "numeric",
-    "estimated_run_s": "int4",
-    "work_total": "float8",
-    "preemptible": "bool",
-    "restartable": "bool",
-    "restart_cost_s": "int4",
-    "held": "bool",
-    "unmet_dependencies": "int4",
+    field.column: field.db_type(connection)
+    for field in Job._meta.concrete_fields
+    if field.column in _SAID
 }
-_NAMES = ", ".join(_COLUMNS)
+_OF_SPEC = [name for name in _COLUMNS if name in JobSpec.__struct_fields__]
+_values_of = attrgetter(*_OF_SPEC)
+_REFERENCES = ("cluster", "partition", "profile")
+_IDS = ("id", "tenant_id", *(f"{name}_id" for name in _REFERENCES))
+_FIRST = {
+    "state": "'queued'",
+    "reason": "'submitted'",
+    "submitted_at": "%(now)s",
+    "work_done": "0",
+    "attained_gpu_s": "0",
+    "version": "1",
+}
 _SHAPE = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
 
 _STORE = f"""
@@ -96,10 +83,8 @@ WITH draft AS (
     ) wanted
 ), stored AS (
     INSERT INTO jobs_job
-        (id, tenant_id, cluster_id, partition_id, profile_id, {_NAMES},
-         state, reason, submitted_at, work_done, attained_gpu_s, version)
-    SELECT id, tenant_id, cluster_id, partition_id, profile_id, {_NAMES},
-           'queued', 'submitted', %(now)s, 0, 0, 1
+        ({", ".join([*_IDS, *_COLUMNS, *_FIRST])})
+    SELECT {", ".join([*_IDS, *_COLUMNS, *_FIRST.values()])}
     FROM draft
     WHERE tenant_id IS NOT NULL AND cluster_id IS NOT NULL
       AND (partition IS NULL) = (partition_id IS NULL)
@@ -109,35 +94,57 @@ WITH draft AS (
     INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
     SELECT tenant_id, id, %(now)s, NULL, 'queued', 'submitted', '{{}}' FROM stored ORDER BY id
 )
-SELECT id, tenant_id, cluster_id, partition_id, profile_id, profile_basis
-FROM draft ORDER BY index
+SELECT {", ".join(_Found._fields)} FROM draft ORDER BY index
 """  # noqa: S608  # only the names of columns above are interpolated
 
 
-def store(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Conflict]:
+def submit_drafts(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Problem]:
+    """Store what can be stored, wake the schedulers; one result per draft, in their order."""
+    if not drafts:
+        return []
+    known = lock_predecessors(drafts)
+    judged = [counted(draft, known) for draft in drafts]
+    sound = [draft for draft in judged if isinstance(draft, Draft)]
+    stored = _store(sound, now) if sound else []
+    link(
+        [
+            row
+            for draft, result in zip(sound, stored, strict=True)
+            if draft.spec.depends_on and isinstance(result, Stored)
+            for row in links_of(
+                draft, job_id=result.id, tenant_id=result.tenant_id, known=known, now=now
+            )
+        ]
+    )
+    for cluster_id in {result.cluster_id for result in stored if isinstance(result, Stored)}:
+        nudge(cluster_id)
+    results = iter(stored)
+    return [next(results) if isinstance(draft, Draft) else draft for draft in judged]
+
+
+def columns_of(draft: Draft) -> dict[str, Any]:
+    """The values of the job's columns, apart from those that are resolved or always the same."""
+    columns = dict(zip(_OF_SPEC, _values_of(draft.spec), strict=True))
+    columns["min_gpus"], columns["max_gpus"] = draft.spec.gpu_range
+    columns["array_id"] = draft.array_id
+    columns["array_index"] = draft.array_index
+    columns["unmet_dependencies"] = draft.unmet_dependencies
+    return columns
+
+
+def _store(drafts: Sequence[Draft], now: datetime) -> list[Stored | Conflict]:
     """Store the drafts whose names all exist; one result per draft, in their order."""
     items = encode([_item(index, draft) for index, draft in enumerate(drafts)])
     rows = fetch(_STORE, {"items": items.decode(), "now": now})
     return [_result(draft, _Found(*row)) for draft, row in zip(drafts, rows, strict=True)]
 
 
-def _item(index: int, draft: Draft) -> dict[str, object]:
-    min_gpus, max_gpus = draft.spec.gpu_range
-    deadline_at = draft.spec.deadline_at
-    return {
-        **msgspec.structs.asdict(draft.spec),
-        # A table of its own has become the profile that is named.
-        "points": [],
-        # Postgres reads offsets up to 15:59 only.
-        "deadline_at": deadline_at and deadline_at.astimezone(UTC),
-        "index": index,
-        "tenant": draft.tenant,
-        "array_id": draft.array_id,
-        "array_index": draft.array_index,
-        "min_gpus": min_gpus,
-        "max_gpus": max_gpus,
-        "unmet_dependencies": draft.unmet_dependencies,
-    }
+def _item(index: int, draft: Draft) -> dict[str, Any]:
+    item = columns_of(draft)
+    item["index"], item["tenant"] = index, draft.tenant
+    for name in _REFERENCES:
+        item[name] = getattr(draft.spec, name)
+    return item
 
 
 def _result(draft: Draft, found: _Found) -> Stored | Conflict:
@@ -151,13 +158,13 @@ def _result(draft: Draft, found: _Found) -> Stored | Conflict:
     if spec.profile is not None and found.profile_id is None:
         return _unknown(draft, "profile", "The tenant has no such profile.")
     return Stored(
-        found.id,
-        found.tenant_id,
-        found.cluster_id,
-        found.partition_id,
-        found.profile_id,
-        found.profile_basis or "neutral",
-        draft.unmet_dependencies,
+        id=found.id,
+        tenant_id=found.tenant_id,
+        cluster_id=found.cluster_id,
+        partition_id=found.partition_id,
+        profile_id=found.profile_id,
+        profile_basis=found.profile_basis or "neutral",
+        unmet_dependencies=draft.unmet_dependencies,
     )
 
 

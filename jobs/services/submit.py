@@ -3,22 +3,20 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from decimal import Decimal
+from datetime import datetime
 from typing import Any
 
-import msgspec
 from django.db import transaction
 
-from jobs import contradictions, structs
+from jobs import contradictions
 from jobs.models import Job
-from jobs.services.drafts import submit_drafts
-from jobs.services.owners import owner_name
+from jobs.services.drafts import Draft, owner_name
 from jobs.services.profile_of_job import measured_first, with_inline_profile
-from jobs.services.store import Draft, Stored
+from jobs.services.store import Stored, columns_of, submit_drafts
 from jobs.specs import JobSpec
 from rest.pointers import pointer
 from rest.problems import Problem
+from rest.structs import read
 from tenancy import audit
 from tenancy.callers import Caller
 
@@ -53,10 +51,10 @@ def jobs_submit_bulk(
     *, caller: Caller, items: Sequence[dict[str, Any]], now: datetime
 ) -> list[ItemResult]:
     """Store the good ones and say what is wrong with the others."""
-    read = [_draft(caller, index, item) for index, item in enumerate(items)]
-    drafts = [draft for draft in read if isinstance(draft, Draft)]
+    judged = [_draft(caller, index, item) for index, item in enumerate(items)]
+    drafts = [draft for draft in judged if isinstance(draft, Draft)]
     results = iter(submit_drafts(drafts, now=now))
-    outcomes = [next(results) if isinstance(draft, Draft) else draft for draft in read]
+    outcomes = [next(results) if isinstance(draft, Draft) else draft for draft in judged]
     _audit_bulk(caller, [outcome for outcome in outcomes if isinstance(outcome, Stored)])
     return [
         ItemResult(index, problem=outcome)
@@ -69,7 +67,7 @@ def jobs_submit_bulk(
 def _draft(caller: Caller, index: int, item: dict[str, Any]) -> Draft | Problem:
     path = ("jobs", index)
     try:
-        spec = structs.read(JobSpec, item, *path)
+        spec = read(JobSpec, item, *path)
         contradictions.refuse(contradictions.in_job(spec, *path))
         contradictions.refuse(contradictions.in_one_of_many(spec, *path))
         return Draft(spec, owner_name(caller, spec.tenant, pointer((*path, "tenant"))), path)
@@ -99,36 +97,23 @@ def _audit_bulk(caller: Caller, stored: Sequence[Stored]) -> None:
         audit.record(caller, "job.submit_bulk", None, changes, tenant_id=tenant_id)
 
 
-_NOT_COLUMNS = (
-    *("tenant", "cluster", "partition", "gpus", "depends_on"),
-    *("profile", "points", "profile_first"),
-)
-
-
 def _row(draft: Draft, stored: Stored, now: datetime) -> Job:
     """The stored job without reading it back: everything in it is known."""
-    spec = draft.spec
-    values = msgspec.structs.asdict(spec)
-    for name in _NOT_COLUMNS:
-        del values[name]
-    values["min_gpus"], values["max_gpus"] = spec.gpu_range
-    values["tardiness_price_per_h"] = Decimal(spec.tardiness_price_per_h)
-    values["deadline_at"] = spec.deadline_at and spec.deadline_at.astimezone(UTC)
+    columns = {**columns_of(draft), "unmet_dependencies": stored.unmet_dependencies}
     job = Job(
         id=stored.id,
         tenant_id=stored.tenant_id,
         cluster_id=stored.cluster_id,
         partition_id=stored.partition_id,
         profile_id=stored.profile_id,
-        unmet_dependencies=stored.unmet_dependencies,
         submitted_at=now,
-        **values,
+        **columns,
     )
     names = {
         "tenant_name": draft.tenant,
-        "cluster_name": spec.cluster,
-        "partition_name": spec.partition,
-        "profile_name": spec.profile,
+        "cluster_name": draft.spec.cluster,
+        "partition_name": draft.spec.partition,
+        "profile_name": draft.spec.profile,
         "profile_basis": stored.profile_basis,
     }
     for name, value in names.items():

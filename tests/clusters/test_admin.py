@@ -76,7 +76,7 @@ def everything(tenant: Tenant, node: Node) -> dict[str, int]:
         "jointoken": services.join_token_create(**cluster, lifetime_s=60, now=NOW).token,
         "watch": Watch.objects.create(id=1, watched_at=NOW, resumed_at=NOW),
         "gpuquota": quotas.gpu_quota_create(
-            caller=SYSTEM, tenant_id=tenant.pk, gpu_type="A100", gpus=4
+            SYSTEM, {"tenant_id": tenant.pk, "gpu_type": "A100", "gpus": 4}
         ),
     }
     return {name: row.pk for name, row in rows.items()}

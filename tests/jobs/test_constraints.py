@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import IntegrityError, connection, transaction
 
 from jobs.lifecycle import MOVES, State
@@ -12,25 +13,7 @@ from rest.constraints import rule_for
 from scheduler_service.factories import NOW, make_jobs
 from tests.jobs.conftest import World
 
-# The tables that requests about the work write to, directly or through a round.
-TABLES = [
-    f"jobs_{name}"
-    for name in (
-        "allocation",
-        "attempt",
-        "decision",
-        "job",
-        "jobarray",
-        "jobdependency",
-        "jobevent",
-        "part",
-        "profile",
-        "profilefit",
-        "profilepoint",
-        "profilingrun",
-        "round",
-    )
-]
+TABLES = [model._meta.db_table for model in apps.get_app_config("jobs").get_models()]
 _CONSTRAINTS = """
 SELECT conname FROM pg_constraint
 WHERE conrelid::regclass::text = ANY(%(tables)s) AND contype IN ('c', 'u', 'f')

@@ -221,7 +221,7 @@ def test_without_the_lock_the_end_would_be_missed(
         return known
 
     original = predecessors.lock_predecessors
-    monkeypatch.setattr("jobs.services.drafts.lock_predecessors", ends_right_after_the_look)
+    monkeypatch.setattr("jobs.services.store.lock_predecessors", ends_right_after_the_look)
     later = job_submit(caller=world.caller(), spec=spec_after(earlier), now=NOW)
     assert Job.objects.get(pk=later.pk).unmet_dependencies == 1
 

@@ -44,7 +44,8 @@ def in_thread(work: Any) -> Thread:
 def test_freeing_waits_for_the_new_quota(held: Attempt) -> None:
     """Without the nodes locked, the end would miss the row and leave its count too high."""
     with transaction.atomic():
-        quotas.gpu_quota_create(caller=SYSTEM, tenant_id=held.tenant_id, gpu_type="A100", gpus=4)
+        wanted = {"tenant_id": held.tenant_id, "gpu_type": "A100", "gpus": 4}
+        quotas.gpu_quota_create(SYSTEM, wanted)
         ending = in_thread(
             lambda: attempts_end([held.pk], state=Attempt.State.ENDED, reason="done", now=NOW)
         )
