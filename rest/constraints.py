@@ -59,7 +59,7 @@ class _Explained(models.constraints.BaseConstraint):
         return Rule(
             code=self.violation_error_code or "conflict",
             pointer=f"/{self.about()}" if pointer is None else pointer,
-            detail=str(self.violation_error_message),
+            detail=str(self.get_violation_error_message()),
         )
 
     def about(self) -> str:

@@ -1,13 +1,11 @@
 """One declaration for a named resource that services read and write."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from rest.services import Services, Values
 from rest.structs import given
 from rest.views import (
     CreateMixin,
@@ -17,21 +15,6 @@ from rest.views import (
     UpdateMixin,
     crud_rights,
 )
-
-Values = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """How rows of one kind are read and written, over HTTP and in the admin alike.
-
-    `values` and `changes` hold what was given; each write records its audit row.
-    """
-
-    read: Callable[[Any], QuerySet[Any]]
-    create: Callable[[Any, Values], Any]
-    update: Callable[[Any, Any, Values, datetime], Any]
-    delete: Callable[[Any, Any], None]
 
 
 class NamedResource(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):

@@ -110,22 +110,22 @@ class AutoSchema(SerializerSchema):
         return reference
 
     def _add_examples(self, operation: Schema) -> None:
-        sent = self._example_of(self.view.inputs.get(self.action), self.example.request, sent=True)
+        sent = self._example_of(self.view.inputs.get(self.action), self.example.request)
         for media in operation.get("requestBody", {}).get("content", {}).values():
             _set_example(media, sent)
         status = str(self.view.success_status(self.action))
         shape = None if status == "204" else self.view.output_for(self.action)
-        answered = self._example_of(shape, self.example.response, sent=False)
+        answered = self._example_of(shape, self.example.response)
         if answered is not None and self.action == "list":
             answered = {"items": [answered], "next": None}
         for media in operation["responses"][status].get("content", {}).values():
             _set_example(media, answered)
 
     @staticmethod
-    def _example_of(shape: Any, given: Any, *, sent: bool) -> Any:
+    def _example_of(shape: Any, given: Any) -> Any:
         if given is not None or not is_struct(shape):
             return given
-        return node_of(shape).example(sent=sent)
+        return node_of(shape).example()
 
 
 def _set_example(media: Schema, value: Any) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rest.pointers import pointer
 from rest.problems import Fault
-from rest.structs.nodes import MISSING, Change, Node, Path, Refer
+from rest.structs.nodes import MISSING, AnyNode, Change, Node, Path, Refer
 from rest.structs.rules import Schema, Unfit
 
 _BOUNDS = frozenset(
@@ -52,8 +52,8 @@ class NullableNode(Node):
             inner = {**inner, "enum": [*inner["enum"], None]}
         return {**inner, "nullable": True}
 
-    def bare_example(self, *, sent: bool) -> Any:
-        return self.inner.example(sent=sent) if self.inner.has_example else None
+    def bare_example(self) -> Any:
+        return self.inner.example() if self.inner.has_example else None
 
     @property
     def has_example(self) -> bool:
@@ -97,8 +97,8 @@ class ListNode(Node):
             schema["maxItems"] = self.max_length
         return schema
 
-    def bare_example(self, *, sent: bool) -> Any:
-        return [self.item.example(sent=sent)]
+    def bare_example(self) -> Any:
+        return [self.item.example()]
 
     @property
     def has_example(self) -> bool:
@@ -145,7 +145,7 @@ class MapNode(Node):
             schema["maxProperties"] = self.max_length
         return schema
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return {}
 
 
@@ -231,17 +231,17 @@ class StructNode(Node):
             schema = {"allOf": [schema]}
         return {**schema, "default": msgspec.to_builtins(member.default)}
 
-    def bare_example(self, *, sent: bool) -> Any:
-        """Of what is sent, the required and whatever has an example; of an answer, everything."""
+    def bare_example(self) -> Any:
+        """What is required, and whatever else has an example."""
         return {
-            member.name: member.node.example(sent=sent)
+            member.name: member.node.example()
             for member in self.members
             if member.required or member.node.has_example
         }
 
 
 def nonnull_faults(node: Node, value: Any, path: Path) -> Iterator[Fault]:
-    if value is None and not isinstance(node, NullableNode) and type(node) is not Node:
+    if value is None and not isinstance(node, NullableNode | AnyNode):
         yield Fault(pointer(path), "null", "May not be null.")
     else:
         yield from node.faults(value, path)

@@ -49,10 +49,10 @@ class Node:
     def bare_schema(self, refer: Refer) -> Schema:
         return {}
 
-    def example(self, *, sent: bool) -> Any:
-        return self.bare_example(sent=sent) if self.own_example is MISSING else self.own_example
+    def example(self) -> Any:
+        return self.bare_example() if self.own_example is MISSING else self.own_example
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return None
 
     @property
@@ -61,7 +61,7 @@ class Node:
 
 
 class AnyNode(Node):
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return {}
 
 
@@ -82,7 +82,7 @@ class NumberNode(Node):
     def check(self, value: Any) -> None:
         if self.whole and type(_integral(value)) is not int:
             raise Unfit("invalid", "Must be a whole number.")
-        if type(value) not in {int, float} or not math.isfinite(value):
+        if type(value) not in {int, float} or not _is_finite(value):
             raise Unfit("invalid", "Must be a number.")
         if self.ge is not None and value < self.ge:
             raise Unfit("min_value", f"Must be at least {self.ge}.")
@@ -108,7 +108,7 @@ class NumberNode(Node):
             schema["format"] = "int64"
         return schema
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         number = max(1, self.ge or 0) if self.gt is None else self.gt + 1
         return int(number) if self.whole else float(number)
 
@@ -116,6 +116,14 @@ class NumberNode(Node):
 def _integral(value: Any) -> Any:
     """JSON Schema counts 2.0 as an integer, msgspec does not; nearly nobody writes it."""
     return int(value) if type(value) is float and value.is_integer() else value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # A whole number of more digits than a float has is as finite as any; bounds refuse it.
+        return True
 
 
 def _first(*bounds: Any) -> Any:
@@ -130,7 +138,7 @@ class BooleanNode(Node):
     def bare_schema(self, refer: Refer) -> Schema:
         return {"type": "boolean"}
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return False
 
 
@@ -158,7 +166,7 @@ class TextNode(Node):
         schema = {**bounds, "pattern": self.pattern}
         return {"type": "string", **{name: v for name, v in schema.items() if v is not None}}
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return "text"
 
 
@@ -174,7 +182,7 @@ class ChoiceNode(Node):
     def bare_schema(self, refer: Refer) -> Schema:
         return {"type": "string", "enum": self.values}
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return self.values[0]
 
 
@@ -197,5 +205,5 @@ class RuledNode(Node):
     def bare_schema(self, refer: Refer) -> Schema:
         return dict(self.rule.schema)
 
-    def bare_example(self, *, sent: bool) -> Any:
+    def bare_example(self) -> Any:
         return {} if self.rule.schema["type"] == "object" else "1"

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from rest.filters import BooleanFilter, ChoiceFilter, InstantFilter, IntegerFilter, TextFilter
 from rest.problems import Conflict, Contradiction, Forbidden
-from rest.resources import NamedResource, Services
+from rest.resources import NamedResource
 from rest.structs import given, show
 from rest.views import (
     Answer,
@@ -39,12 +39,7 @@ class TenantViewSet(NamedResource):
     filters = {"name": TextFilter(), "suspended": BooleanFilter()}
     ordering_fields = ("id", "name", "created_at")
     etag_prefix = "tenant"
-    services = Services(
-        read=selectors.tenants,
-        create=services.tenant_create,
-        update=services.tenant_update,
-        delete=services.tenant_delete,
-    )
+    services = services.TENANTS
 
 
 class MembershipViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):

@@ -106,3 +106,62 @@ def test_history_is_read_only(browser: Client, world: World) -> None:
     assert browser.get("/admin/tenancy/auditrow/add/").status_code == 403
     token = new_token(Role.MEMBER, world.ours)
     assert browser.post(f"/admin/tenancy/apitoken/{token.pk}/delete/", {}).status_code == 403
+
+
+def test_a_refusal_stands_beside_its_field(browser: Client, world: World) -> None:
+    before = AuditRow.objects.count()
+    form = {"name": "ours", "display_name": "Twin", "weight": "1"}
+    page = browser.post("/admin/tenancy/tenant/add/", form)
+    assert page.context["adminform"].form.errors == {
+        "name": ["Another tenant has this name; choose another."]
+    }
+    url = f"/admin/tenancy/tenant/{world.ours.pk}/change/"
+    Tenant.objects.filter(pk=world.ours.pk).update(gpus_in_use=3)
+    page = browser.post(url, {"name": "ours", "display_name": "Ours", "gpu_quota": "2"})
+    assert [*page.context["adminform"].form.errors] == ["gpu_quota"]
+    assert AuditRow.objects.count() == before
+
+
+def test_an_emptied_field_has_its_default_again(browser: Client, world: World) -> None:
+    Tenant.objects.filter(pk=world.ours.pk).update(weight=3)
+    form = {"name": "ours", "display_name": "Ours", "weight": ""}
+    browser.post(f"/admin/tenancy/tenant/{world.ours.pk}/change/", form)
+    assert Tenant.objects.get(pk=world.ours.pk).weight == 1
+
+
+def test_a_tenant_is_deleted_through_the_service(browser: Client, world: World) -> None:
+    page = browser.post(f"/admin/tenancy/tenant/{world.ours.pk}/delete/", {"post": "yes"})
+    assert page.status_code == 302
+    assert not Tenant.objects.filter(pk=world.ours.pk).exists()
+    row = AuditRow.objects.latest("id")
+    assert (row.action, row.object_id, row.changes) == (
+        "tenant.delete",
+        world.ours.pk,
+        {"name": "ours"},
+    )
+
+
+def test_memberships_are_written_through_services(browser: Client, world: World) -> None:
+    ada = User.objects.create_user("ada")
+    form = {"user": ada.pk, "tenant": world.ours.pk, "role": "member"}
+    browser.post("/admin/tenancy/membership/add/", form)
+    made = Membership.objects.get(user=ada)
+    twin = browser.post("/admin/tenancy/membership/add/", form)
+    assert "already belongs to the tenant" in twin.content.decode()
+    browser.post(f"/admin/tenancy/membership/{made.pk}/change/", {"role": "admin"})
+    changed = Membership.objects.get(pk=made.pk)
+    assert (changed.role, changed.version) == ("admin", 2)
+    browser.post(f"/admin/tenancy/membership/{made.pk}/delete/", {"post": "yes"})
+    rows = AuditRow.objects.filter(object_type="membership").order_by("id")
+    assert [(row.action, row.changes) for row in rows] == [
+        ("membership.create", {"username": "ada", "role": "member"}),
+        ("membership.update", {"role": "admin"}),
+        ("membership.delete", {}),
+    ]
+
+
+def test_a_token_of_the_wrong_role_is_refused(browser: Client, world: World) -> None:
+    form = {"name": "ci", "role": "operator", "tenant": world.ours.pk}
+    page = browser.post("/admin/tenancy/apitoken/add/", form)
+    assert [*page.context["adminform"].form.errors] == ["tenant"]
+    assert not ApiToken.objects.filter(name="ci").exists()
