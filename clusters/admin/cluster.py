@@ -12,10 +12,11 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from clusters import services
 from clusters.admin.base import ServiceAdmin, Values
-from clusters.admin.dialogs import SwitchPolicyForm, close_dialog
+from clusters.admin.dialogs import SwitchPolicyForm
 from clusters.admin.forms import ServiceForm
 from clusters.models import Cluster, Partition, Rack, Switch, Watch
 from policies import registry
+from rest.admin.dialogs import close_dialog
 from tenancy.admin import ReadOnlyAdmin, caller_of
 from tenancy.callers import Caller
 

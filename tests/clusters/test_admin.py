@@ -58,7 +58,7 @@ def everything(tenant: Tenant, node: Node) -> dict[str, int]:
     tariff = tariff_services.tariff_create(caller=SYSTEM, values={"name": "spot", "kind": "hourly"})
     extend = tariff_services.Mode.EXTEND
     tariff_services.tariff_import(caller=SYSTEM, tariff=tariff, csv=HOURS, mode=extend, now=NOW)
-    series = tariff_services.carbon_series_create(caller=SYSTEM, name="de")
+    series = tariff_services.carbon_series_create(caller=SYSTEM, values={"name": "de"})
     grams = HOURS.replace("price_per_kwh", "g_per_kwh")
     tariff_services.carbon_import(caller=SYSTEM, series=series, csv=grams, mode=extend, now=NOW)
     rows = {

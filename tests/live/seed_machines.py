@@ -33,7 +33,7 @@ class Machines:
         tariff_services.tariff_import(
             caller=caller, tariff=tariff, csv=PRICES, mode=Mode.REPLACE, now=now
         )
-        series = tariff_services.carbon_series_create(caller=caller, name="de")
+        series = tariff_services.carbon_series_create(caller=caller, values={"name": "de"})
         tariff_services.carbon_import(
             caller=caller, series=series, csv=GRAMS, mode=Mode.REPLACE, now=now
         )
