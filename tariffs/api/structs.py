@@ -1,12 +1,13 @@
 """Shapes of tariffs, carbon series, their hours and evaluated prices."""
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
 from policies.pricing.periods import MAX_PERIODS
 from rest.names import SLUG
+from rest.services import Values
 from rest.structs import (
     Id,
     Input,
@@ -17,6 +18,7 @@ from rest.structs import (
     amount,
     given,
     matching,
+    node_of,
     patch_of,
     text,
 )
@@ -36,9 +38,9 @@ Price = Annotated[Decimal, amount(15, 12, plain=True, example="0.25")]
 # Money per kW of a month's highest draw.
 DemandCharge = Annotated[Decimal, amount(11, 6, sign=Sign.NOT_NEGATIVE, plain=True, example="8.5")]
 ZoneName = Annotated[str, text(64, example="Europe/Berlin", description="An IANA time zone.")]
+TariffName = Annotated[Name, Meta(examples=["de-2026"])]
+SeriesName = Annotated[Name, Meta(examples=["de-lu"])]
 
-_TariffName = Annotated[Name, Meta(examples=["de-2026"])]
-_SeriesName = Annotated[Name, Meta(examples=["de-lu"])]
 _Kind = Annotated[Tariff.Kind, Meta(examples=["time_of_use"])]
 # Only a flat tariff has one, and the example is of another kind.
 _OnePrice = Annotated[Price | None, Meta(examples=[None])]
@@ -78,7 +80,7 @@ class PeriodOut(Output, frozen=True):
 
 class TariffOut(Output, frozen=True):
     id: Id
-    name: _TariffName
+    name: TariffName
     kind: _Kind
     currency: Currency
     price_per_kwh: _OnePrice
@@ -95,19 +97,24 @@ class TariffOut(Output, frozen=True):
 class TariffCreate(Input, frozen=True):
     """A flat tariff has a price, a time-of-use one has periods, an hourly one imports its hours."""
 
-    name: _TariffName
+    name: TariffName
     kind: _Kind
     currency: Currency | UnsetType = UNSET
     price_per_kwh: Annotated[Price | UnsetType | None, Meta(examples=[None])] = UNSET
     timezone: ZoneName | UnsetType = UNSET
-    periods: Annotated[list[Period], Meta(max_length=MAX_PERIODS)] | UnsetType = UNSET
+    periods: (
+        Annotated[
+            list[Period], Meta(max_length=MAX_PERIODS, examples=[[node_of(Period).example()]])
+        ]
+        | UnsetType
+    ) = UNSET
     demand_charge_per_kw: DemandCharge | UnsetType = UNSET
 
 
 TariffPatch = patch_of(TariffCreate, "TariffPatch", omit={"kind"})
 
 
-def with_plain_periods(values: dict[str, Any]) -> dict[str, Any]:
+def with_plain_periods(values: Values) -> Values:
     """What was sent for a tariff, with each period as the services take it."""
     if "periods" not in values:
         return values
@@ -138,7 +145,7 @@ class PricesOut(Output, frozen=True):
 
 class CarbonSeriesOut(Output, frozen=True):
     id: Id
-    name: _SeriesName
+    name: SeriesName
     covers_from_at: Annotated[_Begin, Meta(examples=["2026-01-01T00:00:00Z"])]
     covers_until_at: Annotated[_End, Meta(examples=["2026-01-31T10:00:00Z"])]
     version: Version
@@ -147,7 +154,7 @@ class CarbonSeriesOut(Output, frozen=True):
 
 
 class CarbonSeriesCreate(Input, frozen=True):
-    name: _SeriesName
+    name: SeriesName
 
 
 CarbonSeriesPatch = patch_of(CarbonSeriesCreate, "CarbonSeriesPatch")

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest.filters import ChoiceFilter, InstantFilter, TextFilter
 from rest.problems import NotFound
 from rest.resources import NamedResource
+from rest.services import Values
 from rest.structs import given, show
 from rest.views import Answer, ListMixin, respond
 from tariffs import selectors, services
@@ -43,7 +44,7 @@ class TariffViewSet(NamedResource):
         facts = structs.with_plain_periods(given(values))
         return services.tariff_create(self.caller, facts)
 
-    def perform_update(self, row: Tariff, changes: dict[str, Any]) -> Tariff:
+    def perform_update(self, row: Tariff, changes: Values) -> Tariff:
         facts = structs.with_plain_periods(changes)
         return services.tariff_update(self.caller, row, facts, timezone.now())
 
