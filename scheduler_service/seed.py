@@ -79,7 +79,7 @@ def _make_cluster() -> None:
         },
     )
     for rack in sorted({rack for rack, _ in NODES.values()}):
-        rack_create(caller=SYSTEM, cluster=CLUSTER, name=rack)
+        rack_create(caller=SYSTEM, values={"cluster": CLUSTER, "name": rack})
 
 
 def _alive(secret: str | None) -> bool:

@@ -3,23 +3,38 @@
 from collections.abc import Callable
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from unfold.decorators import action
+from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from clusters.admin.base import ServiceAdmin, Values
-from clusters.admin.dialogs import ImportHoursForm, close_dialog
-from clusters.admin.forms import REFUSALS, ServiceForm, refusals_shown_on
+from rest.admin import REFUSALS, ReadOnlyAdmin, ServiceForm, refusals_shown_on
+from rest.admin.dialogs import close_dialog
 from rest.problems import problem_from
-from rest.serializers import validated
+from rest.structs import given, read
 from tariffs import selectors, services
-from tariffs.api.serializers import TariffPatch
+from tariffs.api.structs import TariffPatch, with_plain_periods
 from tariffs.models import CarbonHour, CarbonSeries, Tariff, TariffHour
-from tenancy.admin import ReadOnlyAdmin, caller_of
-from tenancy.callers import Caller
+from tariffs.services import Imported, Mode
+from tenancy.staff import StaffAdmin
+
+
+class ImportHoursForm(BaseDialogForm):  # type: ignore[misc]
+    csv = forms.CharField(
+        strip=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 12}),
+        help_text="A header line, then one line per hour, in order.",
+    )
+    mode = forms.ChoiceField(
+        choices=[(Mode.EXTEND.value, "Extend"), (Mode.REPLACE.value, "Replace")],
+        widget=UnfoldAdminSelectWidget,
+    )
+
 
 IMPORT_DIALOG = {
     "title": "Import hours",
@@ -29,7 +44,7 @@ IMPORT_DIALOG = {
 }
 
 
-class HourlyAdmin(ServiceAdmin):
+class HourlyAdmin(StaffAdmin):
     """Rows that hours hang on."""
 
     actions_detail = ("import_hours",)
@@ -46,9 +61,9 @@ class HourlyAdmin(ServiceAdmin):
         try:
             with transaction.atomic():
                 imported = self.perform_import(row)(
-                    caller=caller_of(request),
+                    caller=self.caller(request),
                     csv=form.cleaned_data["csv"],
-                    mode=services.Mode(form.cleaned_data["mode"]),
+                    mode=Mode(form.cleaned_data["mode"]),
                     now=timezone.now(),
                 )
         except REFUSALS as error:
@@ -61,7 +76,7 @@ class HourlyAdmin(ServiceAdmin):
             self.message_user(request, text, messages.SUCCESS)
         return close_dialog(f"admin:tariffs_{self.model._meta.model_name}_change", object_id)
 
-    def perform_import(self, row: Any) -> Callable[..., services.Imported]:
+    def perform_import(self, row: Any) -> Callable[..., Imported]:
         raise NotImplementedError
 
 
@@ -70,12 +85,13 @@ class TariffForm(ServiceForm):
         """The same shape as in the API."""
         with refusals_shown_on(self):
             body = {"periods": self.cleaned_data["periods"] or []}
-            return list(validated(TariffPatch, body)["periods"])
+            return list(with_plain_periods(given(read(TariffPatch, body)))["periods"])
         return []
 
 
 @admin.register(Tariff)
 class TariffAdmin(HourlyAdmin):
+    services = services.TARIFFS
     form = TariffForm
     list_display = ("name", "kind", "currency", "price_per_kwh", "timezone", "covers_until")
     list_filter = ("kind", "currency")
@@ -95,22 +111,13 @@ class TariffAdmin(HourlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Tariff]:
         return selectors.tariffs().order_by(*self.get_ordering(request))
 
-    def perform_import(self, row: Tariff) -> Callable[..., services.Imported]:
+    def perform_import(self, row: Tariff) -> Callable[..., Imported]:
         return lambda **given: services.tariff_import(tariff=row, **given)
-
-    def perform_create(self, caller: Caller, values: Values) -> Tariff:
-        return services.tariff_create(caller=caller, values=values)
-
-    def perform_update(self, caller: Caller, row: Tariff, changes: Values) -> Tariff:
-        now = timezone.now()
-        return services.tariff_update(caller=caller, tariff=row, changes=changes, now=now)
-
-    def perform_delete(self, caller: Caller, row: Tariff) -> None:
-        services.tariff_delete(caller=caller, tariff=row)
 
 
 @admin.register(CarbonSeries)
 class CarbonSeriesAdmin(HourlyAdmin):
+    services = services.CARBON_SERIES
     list_display = ("name", "covers_until", "updated_at")
     search_fields = ("name",)
     ordering = ("name",)
@@ -119,18 +126,8 @@ class CarbonSeriesAdmin(HourlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[CarbonSeries]:
         return selectors.carbon_series().order_by(*self.get_ordering(request))
 
-    def perform_import(self, row: CarbonSeries) -> Callable[..., services.Imported]:
+    def perform_import(self, row: CarbonSeries) -> Callable[..., Imported]:
         return lambda **given: services.carbon_import(series=row, **given)
-
-    def perform_create(self, caller: Caller, values: Values) -> CarbonSeries:
-        return services.carbon_series_create(caller=caller, **values)
-
-    def perform_update(self, caller: Caller, row: CarbonSeries, changes: Values) -> CarbonSeries:
-        now = timezone.now()
-        return services.carbon_series_update(caller=caller, series=row, changes=changes, now=now)
-
-    def perform_delete(self, caller: Caller, row: CarbonSeries) -> None:
-        services.carbon_series_delete(caller=caller, series=row)
 
 
 @admin.register(TariffHour)

@@ -1,14 +1,18 @@
 """What energy costs and emits over time; policies/pricing/tariff.py evaluates it."""
 
+from datetime import datetime
 from decimal import Decimal
 
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
 from rest.names import SLUG
 
-# Every row of an hourly series starts on a full UTC hour; a CHECK says so in the migration.
+_BAD_NAME = "Lower-case letters, digits and inner dashes, at most 63."
+# A CHECK in the migration says it, because Django's cannot.
+_ON_THE_HOUR = Rule("not_on_the_hour", "/csv", "Hours start on full hours of UTC.")
 
 
 class Tariff(models.Model):
@@ -16,6 +20,10 @@ class Tariff(models.Model):
         FLAT = "flat"
         TIME_OF_USE = "time_of_use"
         HOURLY = "hourly"
+
+    # The span of its hours, which the selector reads along; a row just made has none.
+    covers_from_at: datetime | None = None
+    covers_until_at: datetime | None = None
 
     name = models.TextField(unique=True)
     kind = models.TextField(choices=Kind)
@@ -34,21 +42,44 @@ class Tariff(models.Model):
     class Meta:
         constraints = (
             # The target of a composite key: a cluster and its tariff reckon in one currency.
-            models.UniqueConstraint(fields=["id", "currency"], name="tariff_of_currency"),
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="tariff_name_is_slug"),
-            models.CheckConstraint(
-                condition=Q(kind__in=("flat", "time_of_use", "hourly")), name="tariff_kind"
+            Unique(
+                fields=["id", "currency"],
+                name="tariff_of_currency",
+                pointer="/id",
+                violation_error_code="conflict",
+                violation_error_message="This tariff exists already.",
             ),
-            models.CheckConstraint(
+            Check(
+                condition=Q(name__regex=SLUG),
+                name="tariff_name_is_slug",
+                violation_error_code="bad_name",
+                violation_error_message=_BAD_NAME,
+            ),
+            Check(
+                condition=Q(kind__in=("flat", "time_of_use", "hourly")),
+                name="tariff_kind",
+                violation_error_code="bad_kind",
+                violation_error_message="A tariff is flat, time_of_use or hourly.",
+            ),
+            Check(
                 condition=Q(kind="flat", price_per_kwh__isnull=False)
                 | (~Q(kind="flat") & Q(price_per_kwh__isnull=True)),
                 name="tariff_flat_has_price",
+                pointer="/price_per_kwh",
+                violation_error_code="not_of_this_kind",
+                violation_error_message="A flat tariff has one price, and no other kind has.",
             ),
-            models.CheckConstraint(
-                condition=Q(currency__regex=r"^[A-Z]{3}$"), name="tariff_currency"
+            Check(
+                condition=Q(currency__regex=r"^[A-Z]{3}$"),
+                name="tariff_currency",
+                violation_error_code="bad_currency",
+                violation_error_message="Three capital letters, as in EUR.",
             ),
-            models.CheckConstraint(
-                condition=Q(demand_charge_per_kw__gte=0), name="tariff_demand_charge"
+            Check(
+                condition=Q(demand_charge_per_kw__gte=0),
+                name="tariff_demand_charge",
+                violation_error_code="out_of_range",
+                violation_error_message="A demand charge is not negative.",
             ),
         )
 
@@ -57,13 +88,21 @@ class Tariff(models.Model):
 
 
 class TariffHour(models.Model):
+    explained = {"tariffs_tariffhour_on_the_hour": _ON_THE_HOUR}
+
     tariff = models.ForeignKey(Tariff, models.CASCADE)
     starts_at = models.DateTimeField()
     price_per_kwh = models.DecimalField(max_digits=16, decimal_places=12)
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["tariff", "starts_at"], name="tariff_hour_once"),
+            Unique(
+                fields=["tariff", "starts_at"],
+                name="tariff_hour_once",
+                pointer="/csv",
+                violation_error_code="duplicated_hour",
+                violation_error_message="An hour has one price.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -71,6 +110,10 @@ class TariffHour(models.Model):
 
 
 class CarbonSeries(models.Model):
+    # The span of its hours, which the selector reads along; a row just made has none.
+    covers_from_at: datetime | None = None
+    covers_until_at: datetime | None = None
+
     name = models.TextField(unique=True)
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
@@ -79,7 +122,12 @@ class CarbonSeries(models.Model):
     class Meta:
         verbose_name_plural = "carbon series"
         constraints = (
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="carbon_name_is_slug"),
+            Check(
+                condition=Q(name__regex=SLUG),
+                name="carbon_name_is_slug",
+                violation_error_code="bad_name",
+                violation_error_message=_BAD_NAME,
+            ),
         )
 
     def __str__(self) -> str:
@@ -87,14 +135,28 @@ class CarbonSeries(models.Model):
 
 
 class CarbonHour(models.Model):
+    explained = {"tariffs_carbonhour_on_the_hour": _ON_THE_HOUR}
+
     series = models.ForeignKey(CarbonSeries, models.CASCADE)
     starts_at = models.DateTimeField()
     g_per_kwh = models.DecimalField(max_digits=9, decimal_places=3)
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["series", "starts_at"], name="carbon_hour_once"),
-            models.CheckConstraint(condition=Q(g_per_kwh__gte=0), name="carbon_not_negative"),
+            Unique(
+                fields=["series", "starts_at"],
+                name="carbon_hour_once",
+                pointer="/csv",
+                violation_error_code="duplicated_hour",
+                violation_error_message="An hour has one value.",
+            ),
+            Check(
+                condition=Q(g_per_kwh__gte=0),
+                name="carbon_not_negative",
+                pointer="/csv",
+                violation_error_code="out_of_range",
+                violation_error_message="Carbon intensity is not negative.",
+            ),
         )
 
     def __str__(self) -> str:

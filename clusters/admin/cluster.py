@@ -11,13 +11,12 @@ from unfold.decorators import action
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from clusters import services
-from clusters.admin.base import ServiceAdmin, Values
-from clusters.admin.dialogs import SwitchPolicyForm, close_dialog
-from clusters.admin.forms import ServiceForm
+from clusters.admin.dialogs import SwitchPolicyForm
 from clusters.models import Cluster, Partition, Rack, Switch, Watch
 from policies import registry
-from tenancy.admin import ReadOnlyAdmin, caller_of
-from tenancy.callers import Caller
+from rest.admin import ReadOnlyAdmin, ServiceForm
+from rest.admin.dialogs import close_dialog
+from tenancy.staff import StaffAdmin
 
 _POLICIES = [(name, name) for name in registry.policy_names()]
 
@@ -38,7 +37,8 @@ class ClusterForm(ServiceForm):
 
 
 @admin.register(Cluster)
-class ClusterAdmin(ServiceAdmin):
+class ClusterAdmin(StaffAdmin):
+    services = services.CLUSTERS
     form = ClusterForm
     list_display = (
         "name",
@@ -94,7 +94,7 @@ class ClusterAdmin(ServiceAdmin):
         self, request: HttpRequest, form: SwitchPolicyForm, object_id: int
     ) -> HttpResponse:
         cluster = services.cluster_set_policy(
-            caller=caller_of(request),
+            caller=self.caller(request),
             cluster=Cluster.objects.get(pk=object_id),
             policy=form.cleaned_data["policy"],
             parameters=form.cleaned_data["policy_parameters"],
@@ -103,19 +103,10 @@ class ClusterAdmin(ServiceAdmin):
         self.message_user(request, f"{cluster} runs {cluster.policy} now.", messages.SUCCESS)
         return close_dialog("admin:clusters_cluster_change", object_id)
 
-    def perform_create(self, caller: Caller, values: Values) -> Cluster:
-        return services.cluster_create(caller=caller, values=values)
-
-    def perform_update(self, caller: Caller, row: Cluster, changes: Values) -> Cluster:
-        now = timezone.now()
-        return services.cluster_update(caller=caller, cluster=row, changes=changes, now=now)
-
-    def perform_delete(self, caller: Caller, row: Cluster) -> None:
-        services.cluster_delete(caller=caller, cluster=row)
-
 
 @admin.register(Partition)
-class PartitionAdmin(ServiceAdmin):
+class PartitionAdmin(StaffAdmin):
+    services = services.PARTITIONS
     list_display = ("name", "cluster", "lends", "created_at")
     list_filter = ("cluster", "lends")
     list_select_related = ("cluster",)
@@ -124,18 +115,10 @@ class PartitionAdmin(ServiceAdmin):
     fields = ("cluster", "name", "lends")
     fixed_fields = ("cluster",)
 
-    def perform_create(self, caller: Caller, values: Values) -> Partition:
-        return services.partition_create(caller=caller, **values)
-
-    def perform_update(self, caller: Caller, row: Partition, changes: Values) -> Partition:
-        return services.partition_update(caller=caller, partition=row, changes=changes)
-
-    def perform_delete(self, caller: Caller, row: Partition) -> None:
-        services.partition_delete(caller=caller, partition=row)
-
 
 @admin.register(Switch)
-class SwitchAdmin(ServiceAdmin):
+class SwitchAdmin(StaffAdmin):
+    services = services.SWITCHES
     list_display = ("name", "cluster")
     list_filter = ("cluster",)
     list_select_related = ("cluster",)
@@ -144,18 +127,10 @@ class SwitchAdmin(ServiceAdmin):
     fields = ("cluster", "name")
     fixed_fields = ("cluster",)
 
-    def perform_create(self, caller: Caller, values: Values) -> Switch:
-        return services.switch_create(caller=caller, **values)
-
-    def perform_update(self, caller: Caller, row: Switch, changes: Values) -> Switch:
-        return services.switch_update(caller=caller, switch=row, changes=changes)
-
-    def perform_delete(self, caller: Caller, row: Switch) -> None:
-        services.switch_delete(caller=caller, switch=row)
-
 
 @admin.register(Rack)
-class RackAdmin(ServiceAdmin):
+class RackAdmin(StaffAdmin):
+    services = services.RACKS
     list_display = ("name", "cluster", "switch")
     list_filter = ("cluster", "switch")
     list_select_related = ("cluster", "switch")
@@ -163,15 +138,6 @@ class RackAdmin(ServiceAdmin):
     ordering = ("cluster", "name")
     fields = ("cluster", "name", "switch")
     fixed_fields = ("cluster",)
-
-    def perform_create(self, caller: Caller, values: Values) -> Rack:
-        return services.rack_create(caller=caller, **values)
-
-    def perform_update(self, caller: Caller, row: Rack, changes: Values) -> Rack:
-        return services.rack_update(caller=caller, rack=row, changes=changes)
-
-    def perform_delete(self, caller: Caller, row: Rack) -> None:
-        services.rack_delete(caller=caller, rack=row)
 
 
 @admin.register(Watch)

@@ -4,16 +4,14 @@ import json
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.http import HttpRequest
 from unfold.forms import BaseDialogForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from clusters.admin.forms import refusals_shown_on
 from clusters.models import Cluster
 from clusters.policy_choice import check_policies
 from policies import registry
-from tariffs.services import Mode
+from rest.admin import refusals_shown_on
 
 
 class SwitchPolicyForm(BaseDialogForm):  # type: ignore[misc]
@@ -49,20 +47,3 @@ class SwitchPolicyForm(BaseDialogForm):  # type: ignore[misc]
         with refusals_shown_on(self):
             check_policies({**cleaned, **no_shadow})
         return cleaned
-
-
-class ImportHoursForm(BaseDialogForm):  # type: ignore[misc]
-    csv = forms.CharField(
-        strip=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 12}),
-        help_text="A header line, then one line per hour, in order.",
-    )
-    mode = forms.ChoiceField(
-        choices=[(Mode.EXTEND.value, "Extend"), (Mode.REPLACE.value, "Replace")],
-        widget=UnfoldAdminSelectWidget,
-    )
-
-
-def close_dialog(url_name: str, object_id: Any) -> HttpResponse:
-    """Dialogs are sent by htmx, which goes where this header says."""
-    return HttpResponse(headers={"HX-Redirect": reverse(url_name, args=[object_id])})

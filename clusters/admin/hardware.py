@@ -13,11 +13,11 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from clusters import services
-from clusters.admin.base import ServiceAdmin, Values
-from clusters.admin.forms import ServiceForm
 from clusters.models import Gpu, GpuType, Node
-from tenancy.admin import caller_of
+from rest.admin import ServiceForm
+from rest.services import Values
 from tenancy.callers import Caller
+from tenancy.staff import StaffAdmin
 
 STATE_LABELS = {
     "joining": "info",
@@ -31,21 +31,13 @@ STATE_LABELS = {
 
 
 @admin.register(GpuType)
-class GpuTypeAdmin(ServiceAdmin):
+class GpuTypeAdmin(StaffAdmin):
+    services = services.GPU_TYPES
     list_display = ("name", "memory_mib", "idle_w", "max_w", "clocks_mhz")
     search_fields = ("name",)
     ordering = ("name",)
     fields = ("name", "memory_mib", "idle_w", "max_w", "clocks_mhz")
     fixed_fields = ("name",)
-
-    def perform_create(self, caller: Caller, values: Values) -> GpuType:
-        return services.gpu_type_create(caller=caller, values=values)
-
-    def perform_update(self, caller: Caller, row: GpuType, changes: Values) -> GpuType:
-        return services.gpu_type_update(caller=caller, gpu_type=row, changes=changes)
-
-    def perform_delete(self, caller: Caller, row: GpuType) -> None:
-        services.gpu_type_delete(caller=caller, gpu_type=row)
 
 
 class NodeAddForm(ServiceForm):
@@ -64,7 +56,7 @@ class GpuInline(TabularInline):  # type: ignore[misc]
     model = Gpu
     fields = ("index", "uuid", "healthy", "health_reason", "fault", "remark")
     readonly_fields = ("index", "uuid", "fault", "remark")
-    formfield_overrides = ServiceAdmin.formfield_overrides
+    formfield_overrides = StaffAdmin.formfield_overrides
     ordering = ("index",)
     extra = 0
     max_num = 0
@@ -78,7 +70,8 @@ class GpuInline(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(Node)
-class NodeAdmin(ServiceAdmin):
+class NodeAdmin(StaffAdmin):
+    services = services.NODES
     list_display = (
         "name",
         "shown_state",
@@ -167,7 +160,7 @@ class NodeAdmin(ServiceAdmin):
 
     @admin.action(description="Drain: no new work", permissions=["change"])
     def drain(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        caller, now = caller_of(request), timezone.now()
+        caller, now = self.caller(request), timezone.now()
         reason = f"drained in the admin by {request.user}"
         self.for_each(
             request,
@@ -178,7 +171,7 @@ class NodeAdmin(ServiceAdmin):
 
     @admin.action(description="Resume: may have work", permissions=["change"])
     def resume(self, request: HttpRequest, queryset: QuerySet[Node]) -> None:
-        caller, now = caller_of(request), timezone.now()
+        caller, now = self.caller(request), timezone.now()
         self.for_each(
             request,
             queryset,
@@ -190,22 +183,11 @@ class NodeAdmin(ServiceAdmin):
         formset.save(commit=False)
         for gpu, changed in formset.changed_objects:
             changes = {name: getattr(gpu, name) for name in changed}
-            services.gpu_update(
-                caller=caller_of(request), gpu=Gpu.objects.get(pk=gpu.pk), changes=changes
-            )
-
-    def perform_create(self, caller: Caller, values: Values) -> Node:
-        return services.node_create(caller=caller, **values)
-
-    def perform_update(self, caller: Caller, row: Node, changes: Values) -> Node:
-        return services.node_update(caller=caller, node=row, changes=changes, now=timezone.now())
-
-    def perform_delete(self, caller: Caller, row: Node) -> None:
-        services.node_delete(caller=caller, node=row)
+            services.gpu_update(self.caller(request), Gpu.objects.get(pk=gpu.pk), changes)
 
 
 @admin.register(Gpu)
-class GpuAdmin(ServiceAdmin):
+class GpuAdmin(StaffAdmin):
     list_display = ("uuid", "node", "index", "healthy", "health_reason", "fault", "remark")
     list_filter = ("healthy", "node__cluster", "node__gpu_type")
     list_select_related = ("node",)
@@ -231,13 +213,13 @@ class GpuAdmin(ServiceAdmin):
         self._mark(request, queryset, {"healthy": False, "health_reason": reason})
 
     def _mark(self, request: HttpRequest, queryset: QuerySet[Gpu], changes: Values) -> None:
-        caller = caller_of(request)
+        caller = self.caller(request)
         self.for_each(
             request,
             queryset,
             "GPUs marked",
-            lambda gpu: services.gpu_update(caller=caller, gpu=gpu, changes=changes),
+            lambda gpu: services.gpu_update(caller, gpu, changes),
         )
 
     def perform_update(self, caller: Caller, row: Gpu, changes: Values) -> Gpu:
-        return services.gpu_update(caller=caller, gpu=row, changes=changes)
+        return services.gpu_update(caller, row, changes)

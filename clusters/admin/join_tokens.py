@@ -11,11 +11,11 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from clusters import services
-from clusters.admin.base import ServiceAdmin, Values
-from clusters.admin.forms import ServiceForm
 from clusters.models import JoinToken
-from tenancy.admin import caller_of
+from rest.admin import ServiceForm
+from rest.services import Values
 from tenancy.callers import Caller
+from tenancy.staff import StaffAdmin
 
 STATE_LABELS = {"open": "success", "used": "info", "expired": "warning", "revoked": "danger"}
 
@@ -31,7 +31,7 @@ class JoinTokenForm(ServiceForm):
 
 
 @admin.register(JoinToken)
-class JoinTokenAdmin(ServiceAdmin):
+class JoinTokenAdmin(StaffAdmin):
     """Made here once and shown once; afterwards they can only end."""
 
     form = JoinTokenForm
@@ -44,7 +44,7 @@ class JoinTokenAdmin(ServiceAdmin):
     actions = ("revoke",)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return obj is None and bool(super().has_change_permission(request, obj))
+        return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -63,20 +63,16 @@ class JoinTokenAdmin(ServiceAdmin):
             return "used"
         return "expired" if token.expires_at <= timezone.now() else "open"
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        made = services.join_token_create(
-            caller=caller_of(request), now=timezone.now(), **form.values()
-        )
-        obj.pk = made.pk
+    def perform_create(self, caller: Caller, values: Values) -> services.NewJoinToken:
+        return services.join_token_create(caller=caller, now=timezone.now(), **values)
+
+    def written(self, request: HttpRequest, made: services.NewJoinToken) -> None:
         text = f"Copy the join token now, it is not kept: {made.secret}"
         self.message_user(request, text, messages.WARNING)
 
-    def perform_create(self, caller: Caller, values: Values) -> JoinToken:
-        return services.join_token_create(caller=caller, now=timezone.now(), **values).token
-
-    @admin.action(description="Revoke at once", permissions=["change"])
+    @admin.action(description="Revoke at once", permissions=["act"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[JoinToken]) -> None:
-        caller, now = caller_of(request), timezone.now()
+        caller, now = self.caller(request), timezone.now()
         self.for_each(
             request,
             queryset,

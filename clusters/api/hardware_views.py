@@ -9,10 +9,12 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from clusters import selectors, services
-from clusters.api import examples, filters, serializers
-from clusters.api.fresh import FreshRetrieveMixin
-from clusters.models import Gpu, GpuType, JoinToken, Node
-from rest.serializers import represented
+from clusters.api import structs
+from clusters.models import Gpu, JoinToken, Node
+from rest.filters import BooleanFilter, ChoiceFilter, IntegerFilter, TextFilter
+from rest.resources import NamedResource
+from rest.services import Values
+from rest.structs import given, show
 from rest.views import (
     Answer,
     CreateMixin,
@@ -24,64 +26,50 @@ from rest.views import (
 )
 
 
-class GpuTypeViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class GpuTypeViewSet(NamedResource):
     """Kinds of GPU. Jobs ask for them by name, so a name never changes."""
 
     resource = "gpu_types"
-    rights = crud_rights("gpu_types")
-    output = serializers.GpuTypeOut
-    inputs = {"create": serializers.GpuTypeCreate, "partial_update": serializers.GpuTypePatch}
-    examples = examples.GPU_TYPES
-    filterset_class = filters.GpuTypeFilters
+    output = structs.GpuTypeOut
+    inputs = {"create": structs.GpuTypeCreate, "partial_update": structs.GpuTypePatch}
+    filters = {"name": TextFilter()}
     ordering_fields = ("id", "name")
     etag_prefix = "gpu_type"
-
-    def rows(self) -> QuerySet[GpuType]:
-        return selectors.gpu_types()
-
-    def perform_create(self, values: dict[str, Any]) -> GpuType:
-        return services.gpu_type_create(caller=self.caller, values=values)
-
-    def perform_update(self, row: GpuType, changes: dict[str, Any]) -> GpuType:
-        return services.gpu_type_update(caller=self.caller, gpu_type=row, changes=changes)
-
-    def perform_destroy(self, row: GpuType) -> None:
-        services.gpu_type_delete(caller=self.caller, gpu_type=row)
+    services = services.GPU_TYPES
 
 
-class NodeViewSet(ListMixin, FreshRetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class NodeViewSet(NamedResource):
     """Machines with up to 64 GPUs of one type; a node that holds work cannot be deleted."""
 
     resource = "nodes"
-    rights = {**crud_rights("nodes"), "drain": "nodes.write", "resume": "nodes.write"}
-    output = serializers.NodeOut
+    rights = {"drain": "nodes.write", "resume": "nodes.write"}
+    output = structs.NodeOut
     inputs = {
-        "create": serializers.NodeCreate,
-        "partial_update": serializers.NodePatch,
-        "drain": serializers.NodeDrain,
+        "create": structs.NodeCreate,
+        "partial_update": structs.NodePatch,
+        "drain": structs.NodeDrain,
     }
-    examples = examples.NODES
-    filterset_class = filters.NodeFilters
+    filters = {
+        "cluster": TextFilter("cluster__name"),
+        "partition": TextFilter("partition__name"),
+        "rack": TextFilter("rack__name"),
+        "gpu_type": TextFilter("gpu_type__name"),
+        "state": ChoiceFilter(Node.State),
+        "name": TextFilter(),
+    }
     etag_prefix = "node"
+    moves_without_version = True
+    services = services.NODES
 
-    def rows(self) -> QuerySet[Node]:
-        return selectors.nodes()
-
-    def perform_create(self, values: dict[str, Any]) -> Node:
-        made = services.node_create(caller=self.caller, **values)
-        return self.rows().get(pk=made.pk)
-
-    def perform_update(self, row: Node, changes: dict[str, Any]) -> Node:
-        now = timezone.now()
-        return services.node_update(caller=self.caller, node=row, changes=changes, now=now)
-
-    def perform_destroy(self, row: Node) -> None:
-        services.node_delete(caller=self.caller, node=row)
+    def perform_create(self, values: structs.NodeCreate) -> Node:
+        """With its GPUs, as every other answer shows them."""
+        made: Node = super().perform_create(values)
+        return selectors.nodes().get(pk=made.pk)
 
     @action(detail=True, methods=["post"])
     def drain(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Give the node no new work; it is drained when the last attempt on it has ended."""
-        reason = self.input()["reason"]
+        reason = self.input().reason
 
         def effect() -> Answer:
             node, now = self.row(), timezone.now()
@@ -102,22 +90,28 @@ class NodeViewSet(ListMixin, FreshRetrieveMixin, CreateMixin, UpdateMixin, Destr
         return self.write(effect)
 
 
-class GpuViewSet(ListMixin, FreshRetrieveMixin, UpdateMixin):
+class GpuViewSet(ListMixin, RetrieveMixin, UpdateMixin):
     """Single GPUs. An unhealthy one gets no new work; what runs on it runs on."""
 
     resource = "gpus"
     rights = crud_rights("gpus")
-    output = serializers.GpuOut
-    inputs = {"partial_update": serializers.GpuPatch}
-    examples = examples.GPUS
-    filterset_class = filters.GpuFilters
+    output = structs.GpuOut
+    inputs = {"partial_update": structs.GpuPatch}
+    filters = {
+        "cluster": TextFilter("node__cluster__name"),
+        "node_id": IntegerFilter(),
+        "gpu_type": TextFilter("node__gpu_type__name"),
+        "uuid": TextFilter(),
+        "healthy": BooleanFilter(),
+    }
     etag_prefix = "gpu"
+    moves_without_version = True
 
     def rows(self) -> QuerySet[Gpu]:
         return selectors.gpus()
 
-    def perform_update(self, row: Gpu, changes: dict[str, Any]) -> Gpu:
-        return services.gpu_update(caller=self.caller, gpu=row, changes=changes)
+    def perform_update(self, row: Gpu, changes: Values) -> Gpu:
+        return services.gpu_update(self.caller, row, changes)
 
 
 class JoinTokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
@@ -125,11 +119,14 @@ class JoinTokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
 
     resource = "join_tokens"
     rights = crud_rights("join_tokens")
-    output = serializers.JoinTokenOut
-    outputs = {"create": serializers.JoinTokenWithSecret}
-    inputs = {"create": serializers.JoinTokenCreate}
-    examples = examples.JOIN_TOKENS
-    filterset_class = filters.JoinTokenFilters
+    output = structs.JoinTokenOut
+    outputs = {"create": structs.JoinTokenWithSecret}
+    inputs = {"create": structs.JoinTokenCreate}
+    filters = {
+        "cluster": TextFilter("cluster__name"),
+        "used": BooleanFilter("used_at", "isnull", exclude=True),
+        "revoked": BooleanFilter("revoked_at", "isnull", exclude=True),
+    }
     secret_members = ("secret",)
 
     def rows(self) -> QuerySet[JoinToken]:
@@ -137,12 +134,11 @@ class JoinTokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
 
     def shown(self, row: JoinToken | services.NewJoinToken) -> Any:
         if isinstance(row, services.NewJoinToken):
-            shown = represented(serializers.JoinTokenOut, row.token)
-            return {**shown, "secret": row.secret}
+            return show(structs.JoinTokenWithSecret, row.token, secret=row.secret)
         return super().shown(row)
 
-    def perform_create(self, values: dict[str, Any]) -> services.NewJoinToken:
-        return services.join_token_create(caller=self.caller, now=timezone.now(), **values)
+    def perform_create(self, values: structs.JoinTokenCreate) -> services.NewJoinToken:
+        return services.join_token_create(caller=self.caller, now=timezone.now(), **given(values))
 
     def perform_destroy(self, row: JoinToken) -> None:
         """Revoke the token; it stays listed."""

@@ -1,12 +1,10 @@
 """The policies there are, from the registry."""
 
-from typing import Any
-
 from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.viewsets import ViewSetMixin
 
-from clusters.api import examples, serializers
+from clusters.api.structs import PolicyListOut, PolicyOut
 from policies import registry
 from rest.problems import NotFound
 from rest.views import Answer, JSONView, respond
@@ -19,15 +17,14 @@ class PolicyViewSet(ViewSetMixin, JSONView):
 
     resource = "policies"
     rights = {"all": "policies.read", "retrieve": "policies.read"}
-    output = serializers.PolicyOut
-    outputs = {"all": serializers.PolicyListOut}
+    output = PolicyOut
+    outputs = {"all": PolicyListOut}
     path_parameters = {"name": {"type": "string", "pattern": f"^{NAME}$"}}
-    examples = examples.POLICIES
 
     def all(self, request: Request) -> HttpResponse:
         """Every policy, on one page."""
         items = [described(name) for name in registry.policy_names()]
-        return respond(Answer({"items": items, "next": None}))
+        return respond(Answer(PolicyListOut(items, next=None)))
 
     def retrieve(self, request: Request, name: str) -> HttpResponse:
         if name not in registry.policy_names():
@@ -35,11 +32,10 @@ class PolicyViewSet(ViewSetMixin, JSONView):
         return respond(Answer(described(name)))
 
 
-def described(name: str) -> dict[str, Any]:
-    promises = ["work_conserving"] if registry.build(name, {}).work_conserving else []
-    return {
-        "name": name,
-        "summary": registry.summary(name),
-        "promises": promises,
-        "parameters": registry.parameter_schema(name),
-    }
+def described(name: str) -> PolicyOut:
+    return PolicyOut(
+        name=name,
+        summary=registry.summary(name),
+        promises=["work_conserving"] if registry.build(name, {}).work_conserving else [],
+        parameters=registry.parameter_schema(name),
+    )

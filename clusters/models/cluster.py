@@ -6,10 +6,20 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
 from rest.names import SLUG
+
+_BAD_NAME = "Lower-case letters, digits and inner dashes, at most 63."
+_NAME_TAKEN = "Another row has this name; choose another."
 
 
 class Cluster(models.Model):
+    explained = {
+        "clusters_cluster_tariff_of_currency": Rule(
+            "currency_mismatch", "/currency", "A cluster and its tariff reckon in one currency."
+        )
+    }
+
     class EnergyPeriod(models.TextChoices):
         DAY = "day"
         MONTH = "month"
@@ -37,20 +47,37 @@ class Cluster(models.Model):
 
     class Meta:
         constraints = (
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="cluster_name_is_slug"),
-            models.CheckConstraint(
-                condition=Q(round_interval_s__range=(1, 3600)), name="cluster_round_interval"
+            Check(
+                condition=Q(name__regex=SLUG),
+                name="cluster_name_is_slug",
+                violation_error_code="bad_name",
+                violation_error_message=_BAD_NAME,
             ),
-            models.CheckConstraint(condition=Q(pue__range=(1, 10)), name="cluster_pue"),
-            models.CheckConstraint(
+            Check(
+                condition=Q(round_interval_s__range=(1, 3600)),
+                name="cluster_round_interval",
+                violation_error_code="out_of_range",
+                violation_error_message="Rounds are 1 to 3600 seconds apart.",
+            ),
+            Check(
+                condition=Q(pue__range=(1, 10)),
+                name="cluster_pue",
+                violation_error_code="out_of_range",
+                violation_error_message="A PUE lies between 1 and 10.",
+            ),
+            Check(
                 condition=Q(power_budget_w__isnull=True) | Q(power_budget_w__gt=0),
                 name="cluster_power_budget",
+                violation_error_code="out_of_range",
+                violation_error_message="A power budget is positive.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(energy_budget_wh__isnull=True) | Q(energy_budget_wh__gt=0),
                 name="cluster_energy_budget",
+                violation_error_code="out_of_range",
+                violation_error_message="An energy budget is positive.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(energy_budget_wh__isnull=True, energy_period__isnull=True)
                 | Q(
                     energy_budget_wh__isnull=False,
@@ -58,9 +85,16 @@ class Cluster(models.Model):
                     energy_period__in=("day", "month"),
                 ),
                 name="cluster_energy_period",
+                pointer="/energy_period",
+                violation_error_code="half_a_budget",
+                violation_error_message="Give energy_budget_wh and energy_period, "
+                "day or month, or neither.",
             ),
-            models.CheckConstraint(
-                condition=Q(currency__regex=r"^[A-Z]{3}$"), name="cluster_currency"
+            Check(
+                condition=Q(currency__regex=r"^[A-Z]{3}$"),
+                name="cluster_currency",
+                violation_error_code="bad_currency",
+                violation_error_message="Three capital letters, as in EUR.",
             ),
         )
         indexes = (models.Index(fields=["next_round_at"], name="cluster_due"),)
@@ -77,7 +111,15 @@ class Watch(models.Model):
 
     class Meta:
         verbose_name_plural = "watches"
-        constraints = (models.CheckConstraint(condition=Q(id=1), name="watch_is_one_row"),)
+        constraints = (
+            Check(
+                condition=Q(id=1),
+                name="watch_is_one_row",
+                pointer="",
+                violation_error_code="conflict",
+                violation_error_message="There is one watch over silent nodes.",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"watching since {self.resumed_at}"
@@ -94,10 +136,26 @@ class Partition(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["cluster", "name"], name="partition_name_taken"),
+            Unique(
+                fields=["cluster", "name"],
+                name="partition_name_taken",
+                violation_error_code="name_taken",
+                violation_error_message=_NAME_TAKEN,
+            ),
             # The target of composite keys: what names a partition must name its cluster too.
-            models.UniqueConstraint(fields=["id", "cluster"], name="partition_of_cluster"),
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="partition_name_is_slug"),
+            Unique(
+                fields=["id", "cluster"],
+                name="partition_of_cluster",
+                pointer="/id",
+                violation_error_code="conflict",
+                violation_error_message="This partition exists already.",
+            ),
+            Check(
+                condition=Q(name__regex=SLUG),
+                name="partition_name_is_slug",
+                violation_error_code="bad_name",
+                violation_error_message=_BAD_NAME,
+            ),
         )
 
     def __str__(self) -> str:
@@ -112,9 +170,25 @@ class Switch(models.Model):
     class Meta:
         verbose_name_plural = "switches"
         constraints = (
-            models.UniqueConstraint(fields=["cluster", "name"], name="switch_name_taken"),
-            models.UniqueConstraint(fields=["id", "cluster"], name="switch_of_cluster"),
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="switch_name_is_slug"),
+            Unique(
+                fields=["cluster", "name"],
+                name="switch_name_taken",
+                violation_error_code="name_taken",
+                violation_error_message=_NAME_TAKEN,
+            ),
+            Unique(
+                fields=["id", "cluster"],
+                name="switch_of_cluster",
+                pointer="/id",
+                violation_error_code="conflict",
+                violation_error_message="This switch exists already.",
+            ),
+            Check(
+                condition=Q(name__regex=SLUG),
+                name="switch_name_is_slug",
+                violation_error_code="bad_name",
+                violation_error_message=_BAD_NAME,
+            ),
         )
 
     def __str__(self) -> str:
@@ -122,6 +196,14 @@ class Switch(models.Model):
 
 
 class Rack(models.Model):
+    explained = {
+        "clusters_rack_switch_of_cluster": Rule(
+            "unknown_switch",
+            "/switch",
+            "A rack hangs on a switch of its own cluster, and a switch with racks stays.",
+        )
+    }
+
     cluster = models.ForeignKey(Cluster, models.CASCADE)
     switch = models.ForeignKey(Switch, models.PROTECT, null=True, db_constraint=False)
     name = models.TextField()
@@ -129,9 +211,25 @@ class Rack(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["cluster", "name"], name="rack_name_taken"),
-            models.UniqueConstraint(fields=["id", "cluster"], name="rack_of_cluster"),
-            models.CheckConstraint(condition=Q(name__regex=SLUG), name="rack_name_is_slug"),
+            Unique(
+                fields=["cluster", "name"],
+                name="rack_name_taken",
+                violation_error_code="name_taken",
+                violation_error_message=_NAME_TAKEN,
+            ),
+            Unique(
+                fields=["id", "cluster"],
+                name="rack_of_cluster",
+                pointer="/id",
+                violation_error_code="conflict",
+                violation_error_message="This rack exists already.",
+            ),
+            Check(
+                condition=Q(name__regex=SLUG),
+                name="rack_name_is_slug",
+                violation_error_code="bad_name",
+                violation_error_message=_BAD_NAME,
+            ),
         )
 
     def __str__(self) -> str:

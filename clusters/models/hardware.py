@@ -6,7 +6,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from clusters.models.cluster import Cluster, Partition, Rack
+from rest.constraints import Check, Rule, Unique
 from rest.names import HOST
+
+GPU_TYPE = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class GpuType(models.Model):
@@ -19,13 +22,23 @@ class GpuType(models.Model):
 
     class Meta:
         constraints = (
-            models.CheckConstraint(
-                condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"), name="gpu_type_name"
+            Check(
+                condition=Q(name__regex=GPU_TYPE),
+                name="gpu_type_name",
+                violation_error_code="bad_name",
+                violation_error_message="Letters, digits, dots, dashes, underscores.",
             ),
-            models.CheckConstraint(condition=Q(memory_mib__gt=0), name="gpu_type_memory"),
-            models.CheckConstraint(
+            Check(
+                condition=Q(memory_mib__gt=0),
+                name="gpu_type_memory",
+                violation_error_code="out_of_range",
+                violation_error_message="A GPU has some memory.",
+            ),
+            Check(
                 condition=Q(idle_w__gte=0, max_w__gt=0, idle_w__lte=F("max_w")),
                 name="gpu_type_watts",
+                violation_error_code="out_of_range",
+                violation_error_message="Idle watts are not negative and not above the maximum.",
             ),
         )
 
@@ -34,6 +47,20 @@ class GpuType(models.Model):
 
 
 class Node(models.Model):
+    explained = {
+        "clusters_node_partition_of_cluster": Rule(
+            "unknown_partition",
+            "/partition",
+            "A node stands in a partition of its own cluster, and a partition with nodes stays.",
+        ),
+        "clusters_node_rack_of_cluster": Rule(
+            "unknown_rack",
+            "/rack",
+            "A node stands in a rack of its own cluster, and a rack with nodes stays.",
+        ),
+        "clusters_node_token_id_key": Rule("conflict", "", "Another node speaks with this token."),
+    }
+
     class State(models.TextChoices):
         JOINING = "joining"
         READY = "ready"
@@ -85,9 +112,19 @@ class Node(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["cluster", "name"], name="node_name_taken"),
-            models.CheckConstraint(condition=Q(name__regex=HOST), name="node_name_is_host"),
-            models.CheckConstraint(
+            Unique(
+                fields=["cluster", "name"],
+                name="node_name_taken",
+                violation_error_code="name_taken",
+                violation_error_message="Another node of this cluster has this name.",
+            ),
+            Check(
+                condition=Q(name__regex=HOST),
+                name="node_name_is_host",
+                violation_error_code="bad_name",
+                violation_error_message="A host name in lower case.",
+            ),
+            Check(
                 condition=Q(
                     state__in=(
                         "joining",
@@ -100,23 +137,38 @@ class Node(models.Model):
                     )
                 ),
                 name="node_state",
+                violation_error_code="bad_state",
+                violation_error_message="There is no such state of a node.",
             ),
-            models.CheckConstraint(condition=Q(gpus_in_use__gte=0), name="node_gpus_in_use"),
-            models.CheckConstraint(
+            Check(
+                condition=Q(gpus_in_use__gte=0),
+                name="node_gpus_in_use",
+                pointer="",
+                violation_error_code="out_of_range",
+                violation_error_message="GPUs in use are not negative.",
+            ),
+            Check(
                 condition=Q(cpus__gt=0, cpus_used__gte=0, cpus_used__lte=F("cpus")),
                 name="node_cpus_within",
+                violation_error_code="below_use",
+                violation_error_message="Work on the node holds more CPUs than that.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(
                     memory_mib__gt=0,
                     memory_used_mib__gte=0,
                     memory_used_mib__lte=F("memory_mib"),
                 ),
                 name="node_memory_within",
+                violation_error_code="below_use",
+                violation_error_message="Work on the node holds more memory than that.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(host_idle_w__gte=0, host_idle_w__lte=F("host_peak_w")),
                 name="node_host_watts",
+                violation_error_code="out_of_range",
+                violation_error_message="The host's idle watts are not negative "
+                "and not above its peak.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "id"], name="node_by_cluster"),)
@@ -127,6 +179,14 @@ class Node(models.Model):
 
 class Gpu(models.Model):
     """One device; its type is the node's, because a node holds one type."""
+
+    explained = {
+        "uuid": Rule(
+            "uuid_taken",
+            "/gpu_uuids",
+            "A GPU with one of these uuids is known already; each GPU stands in one node.",
+        )
+    }
 
     node = models.ForeignKey(Node, models.CASCADE)
     index = models.SmallIntegerField()
@@ -141,9 +201,19 @@ class Gpu(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["node", "index"], name="gpu_index_taken"),
+            Unique(
+                fields=["node", "index"],
+                name="gpu_index_taken",
+                violation_error_code="index_taken",
+                violation_error_message="The node has a GPU at this index.",
+            ),
             # A node's free GPUs are one 64-bit mask in the snapshot.
-            models.CheckConstraint(condition=Q(index__range=(0, 63)), name="gpu_index_range"),
+            Check(
+                condition=Q(index__range=(0, 63)),
+                name="gpu_index_range",
+                violation_error_code="out_of_range",
+                violation_error_message="A node has at most 64 GPUs.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -152,6 +222,8 @@ class Gpu(models.Model):
 
 class JoinToken(models.Model):
     """A single-use right to register a node in a cluster; only its hash is kept."""
+
+    explained = {"hash": Rule("conflict", "", "Try again: the secret was drawn before.")}
 
     cluster = models.ForeignKey(Cluster, models.CASCADE)
     # Where the node that joins with it will stand.

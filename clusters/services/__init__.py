@@ -1,28 +1,38 @@
 """Writes of the machines: one function per action, each with its audit row in the transaction."""
 
 from clusters.services.clusters import (
+    CLUSTERS,
     cluster_create,
     cluster_delete,
     cluster_set_policy,
     cluster_update,
 )
 from clusters.services.draining import node_drain, node_resume, nodes_finish_draining
-from clusters.services.gpu_types import gpu_type_create, gpu_type_delete, gpu_type_update
+from clusters.services.gpu_types import (
+    GPU_TYPES,
+    gpu_type_create,
+    gpu_type_delete,
+    gpu_type_update,
+)
 from clusters.services.join_tokens import NewJoinToken, join_token_create, join_token_revoke
-from clusters.services.nodes import gpu_update, node_create, node_delete, node_update
+from clusters.services.nodes import NODES, gpu_update, node_create, node_delete, node_update
 from clusters.services.topology import (
+    PARTITIONS,
+    RACKS,
+    SWITCHES,
     partition_create,
-    partition_delete,
-    partition_update,
     rack_create,
-    rack_delete,
     rack_update,
     switch_create,
-    switch_delete,
-    switch_update,
 )
 
 __all__ = [
+    "CLUSTERS",
+    "GPU_TYPES",
+    "NODES",
+    "PARTITIONS",
+    "RACKS",
+    "SWITCHES",
     "NewJoinToken",
     "cluster_create",
     "cluster_delete",
@@ -41,12 +51,7 @@ __all__ = [
     "node_update",
     "nodes_finish_draining",
     "partition_create",
-    "partition_delete",
-    "partition_update",
     "rack_create",
-    "rack_delete",
     "rack_update",
     "switch_create",
-    "switch_delete",
-    "switch_update",
 ]

@@ -1,5 +1,6 @@
 """Tariffs, carbon series and their hours: shape and rights here, decisions in the services."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import QuerySet
@@ -8,61 +9,44 @@ from django.utils import timezone
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
-from rest.filters import InstantFilter
+from rest.filters import ChoiceFilter, InstantFilter, TextFilter
 from rest.problems import NotFound
-from rest.serializers import represented
-from rest.views import (
-    Answer,
-    CreateMixin,
-    DestroyMixin,
-    ListMixin,
-    RetrieveMixin,
-    UpdateMixin,
-    crud_rights,
-    respond,
-)
+from rest.resources import NamedResource
+from rest.services import Values
+from rest.structs import given, show
+from rest.views import Answer, ListMixin, respond
 from tariffs import selectors, services
-from tariffs.api import examples, filters, serializers
+from tariffs.api import structs
 from tariffs.models import CarbonHour, CarbonSeries, Tariff, TariffHour
 from tariffs.prices import tariff_prices
 
 
-class TariffViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+class TariffViewSet(NamedResource):
     """What energy costs over time: flat, by time of use, or hour by hour."""
 
     resource = "tariffs"
-    rights = {**crud_rights("tariffs"), "prices": "tariffs.read"}
-    output = serializers.TariffOut
-    outputs = {"prices": serializers.PricesOut}
-    inputs = {"create": serializers.TariffCreate, "partial_update": serializers.TariffPatch}
+    rights = {"prices": "tariffs.read"}
+    output = structs.TariffOut
+    outputs = {"prices": structs.PricesOut}
+    inputs = {"create": structs.TariffCreate, "partial_update": structs.TariffPatch}
     query_parameters = {
         "prices": {
             "from": InstantFilter(help_text="Now, if it is left out."),
             "to": InstantFilter(help_text="48 hours after `from`, if it is left out."),
         }
     }
-    examples = examples.TARIFFS
-    filterset_class = filters.TariffFilters
+    filters = {"name": TextFilter(), "kind": ChoiceFilter(Tariff.Kind)}
     ordering_fields = ("id", "name")
     etag_prefix = "tariff"
+    services = services.TARIFFS
 
-    def rows(self) -> QuerySet[Tariff]:
-        return selectors.tariffs()
+    def perform_create(self, values: structs.TariffCreate) -> Tariff:
+        facts = structs.with_plain_periods(given(values))
+        return services.tariff_create(self.caller, facts)
 
-    def input(self, *, partial: bool = False) -> dict[str, Any]:
-        # DRF would hand `partial` down to each period, whose members are not optional.
-        values: dict[str, Any] = super().input(partial=False)
-        return values
-
-    def perform_create(self, values: dict[str, Any]) -> Tariff:
-        return services.tariff_create(caller=self.caller, values=values)
-
-    def perform_update(self, row: Tariff, changes: dict[str, Any]) -> Tariff:
-        now = timezone.now()
-        return services.tariff_update(caller=self.caller, tariff=row, changes=changes, now=now)
-
-    def perform_destroy(self, row: Tariff) -> None:
-        services.tariff_delete(caller=self.caller, tariff=row)
+    def perform_update(self, row: Tariff, changes: Values) -> Tariff:
+        facts = structs.with_plain_periods(changes)
+        return services.tariff_update(self.caller, row, facts, timezone.now())
 
     @action(detail=True, methods=["get"])
     def prices(self, request: Request, **kwargs: Any) -> HttpResponse:
@@ -71,21 +55,48 @@ class TariffViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyM
         prices = tariff_prices(
             self.row(), now=timezone.now(), from_at=asked.get("from"), until_at=asked.get("to")
         )
-        return respond(Answer(represented(serializers.PricesOut, prices)))
+        return respond(Answer(show(structs.PricesOut, prices)))
 
 
-class TariffHourViewSet(ListMixin):
+class CarbonSeriesViewSet(NamedResource):
+    """Grams of CO₂ equivalent per kWh, hour by hour."""
+
+    resource = "carbon_series"
+    output = structs.CarbonSeriesOut
+    inputs = {"create": structs.CarbonSeriesCreate, "partial_update": structs.CarbonSeriesPatch}
+    filters = {"name": TextFilter()}
+    ordering_fields = ("id", "name")
+    etag_prefix = "carbon_series"
+    services = services.CARBON_SERIES
+
+
+class HourViewSet(ListMixin):
+    """Hours that hang on a tariff or a series."""
+
+    outputs = {"create": structs.ImportedOut}
+    inputs = {"create": structs.HoursImport}
+    statuses = {"create": 200}
+    filters = {
+        "since": InstantFilter("starts_at", "gte"),
+        "until": InstantFilter("starts_at", "lt"),
+    }
+    ordering_fields = ("starts_at",)
+
+    def imported(self, store: Callable[..., services.Imported]) -> HttpResponse:
+        values = given(self.input())
+
+        def effect() -> Answer:
+            return Answer(self.shown(store(caller=self.caller, now=timezone.now(), **values)))
+
+        return self.write(effect)
+
+
+class TariffHourViewSet(HourViewSet):
     """The hours of an hourly tariff."""
 
     resource = "tariff_hours"
     rights = {"list": "tariffs.read", "create": "tariffs.write"}
-    output = serializers.TariffHourOut
-    outputs = {"create": serializers.ImportedOut}
-    inputs = {"create": serializers.HoursImport}
-    statuses = {"create": 200}
-    examples = examples.TARIFF_HOURS
-    filterset_class = filters.HourFilters
-    ordering_fields = ("starts_at",)
+    output = structs.TariffHourOut
 
     def rows(self) -> QuerySet[TariffHour]:
         return selectors.tariff_hours(self.tariff().pk)
@@ -102,60 +113,15 @@ class TariffHourViewSet(ListMixin):
         The time column is `starts_at` or `Datetime (UTC)`, the value column `price_per_kwh` or
         `Price (USD/MWh)`, unless `value_column` names another. Every hour stands once, in order.
         """
-        values = self.input()
-
-        def effect() -> Answer:
-            imported = services.tariff_import(
-                caller=self.caller, tariff=self.tariff(), now=timezone.now(), **values
-            )
-            return Answer(self.shown(imported))
-
-        return self.write(effect)
+        return self.imported(lambda **facts: services.tariff_import(tariff=self.tariff(), **facts))
 
 
-class CarbonSeriesViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
-    """Grams of CO₂ equivalent per kWh, hour by hour."""
-
-    resource = "carbon_series"
-    rights = crud_rights("carbon_series")
-    output = serializers.CarbonSeriesOut
-    inputs = {
-        "create": serializers.CarbonSeriesCreate,
-        "partial_update": serializers.CarbonSeriesPatch,
-    }
-    examples = examples.CARBON_SERIES
-    filterset_class = filters.CarbonSeriesFilters
-    ordering_fields = ("id", "name")
-    etag_prefix = "carbon_series"
-
-    def rows(self) -> QuerySet[CarbonSeries]:
-        return selectors.carbon_series()
-
-    def perform_create(self, values: dict[str, Any]) -> CarbonSeries:
-        return services.carbon_series_create(caller=self.caller, **values)
-
-    def perform_update(self, row: CarbonSeries, changes: dict[str, Any]) -> CarbonSeries:
-        now = timezone.now()
-        return services.carbon_series_update(
-            caller=self.caller, series=row, changes=changes, now=now
-        )
-
-    def perform_destroy(self, row: CarbonSeries) -> None:
-        services.carbon_series_delete(caller=self.caller, series=row)
-
-
-class CarbonHourViewSet(ListMixin):
+class CarbonHourViewSet(HourViewSet):
     """The hours of a carbon series."""
 
     resource = "carbon_hours"
     rights = {"list": "carbon_series.read", "create": "carbon_series.write"}
-    output = serializers.CarbonHourOut
-    outputs = {"create": serializers.ImportedOut}
-    inputs = {"create": serializers.HoursImport}
-    statuses = {"create": 200}
-    examples = examples.CARBON_HOURS
-    filterset_class = filters.HourFilters
-    ordering_fields = ("starts_at",)
+    output = structs.CarbonHourOut
 
     def rows(self) -> QuerySet[CarbonHour]:
         return selectors.carbon_hours(self.series().pk)
@@ -172,12 +138,4 @@ class CarbonHourViewSet(ListMixin):
         The time column is `starts_at` or `Datetime (UTC)`, the value column `g_per_kwh` or
         `Carbon Intensity gCO₂eq/kWh (LCA)`, unless `value_column` names another.
         """
-        values = self.input()
-
-        def effect() -> Answer:
-            imported = services.carbon_import(
-                caller=self.caller, series=self.series(), now=timezone.now(), **values
-            )
-            return Answer(self.shown(imported))
-
-        return self.write(effect)
+        return self.imported(lambda **facts: services.carbon_import(series=self.series(), **facts))

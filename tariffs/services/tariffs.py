@@ -1,52 +1,49 @@
 """Writes of tariffs; a stored tariff is one that policies/pricing can evaluate."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db import transaction
-
 from policies.fault import Problem as Found
 from policies.pricing.tariff import validate_flat, validate_time_of_use
 from policies.pricing.timezones import validate_timezone
-from rest.etag import delete_versioned, update_versioned
 from rest.problems import Contradiction, Fault
+from rest.services import Services, Values
+from tariffs import selectors
 from tariffs.curves import period_from_json
 from tariffs.models import Tariff
-from tenancy import audit
+from tenancy import audited
 from tenancy.callers import Caller
 
 Kind = Tariff.Kind
 
 
-@transaction.atomic(savepoint=False)
-def tariff_create(*, caller: Caller, values: Mapping[str, Any]) -> Tariff:
+def tariff_create(caller: Caller, values: Values) -> Tariff:
     tariff = Tariff(**_storable(values))
     refuse(_problems(tariff))
-    tariff.save(force_insert=True)
-    audit.record(caller, "tariff.create", tariff, values)
-    return tariff
+    return audited.insert(caller, tariff, values)
 
 
-@transaction.atomic(savepoint=False)
-def tariff_update(
-    *, caller: Caller, tariff: Tariff, changes: Mapping[str, Any], now: datetime
-) -> Tariff:
+def tariff_update(caller: Caller, tariff: Tariff, changes: Values, now: datetime) -> Tariff:
     columns = _storable(changes)
     for name, value in columns.items():
         setattr(tariff, name, value)
     refuse(_problems(tariff))
-    update_versioned(tariff, {**columns, "updated_at": now})
-    audit.record(caller, "tariff.update", tariff, changes)
-    return tariff
+    return audited.update(caller, tariff, {**columns, "updated_at": now}, changes)
 
 
-@transaction.atomic(savepoint=False)
-def tariff_delete(*, caller: Caller, tariff: Tariff) -> None:
+def tariff_delete(caller: Caller, tariff: Tariff) -> None:
     """Takes its hours along; refused while a cluster has it."""
-    audit.record(caller, "tariff.delete", tariff, {"name": tariff.name})
-    delete_versioned(tariff)
+    audited.delete(caller, tariff, {"name": tariff.name})
+
+
+TARIFFS = Services(
+    read=lambda _: selectors.tariffs(),
+    create=tariff_create,
+    update=tariff_update,
+    delete=tariff_delete,
+)
 
 
 def refuse(problems: list[Found]) -> None:
@@ -80,13 +77,13 @@ def _misplaced(tariff: Tariff) -> Iterator[Found]:
         yield Found("not_of_this_kind", "/periods", message)
 
 
-def _storable(values: Mapping[str, Any]) -> dict[str, Any]:
+def _storable(values: Values) -> dict[str, Any]:
     if "periods" not in values:
         return dict(values)
     return {**values, "periods": [_stored_period(period) for period in values["periods"]]}
 
 
-def _stored_period(period: Mapping[str, Any]) -> dict[str, Any]:
+def _stored_period(period: Values) -> dict[str, Any]:
     """JSON has no decimals: prices are kept as their digits."""
     charge = period.get("demand_charge_per_kw")
     return {

@@ -66,6 +66,5 @@ def make_node(name: str, *, cluster: str = "berlin", gpu_count: int = 2, **value
         "memory_mib": 4096,
         "state": Node.State.READY,
     }
-    return services.node_create(
-        caller=SYSTEM, cluster=cluster, name=name, gpu_count=gpu_count, **{**defaults, **values}
-    )
+    named = {"cluster": cluster, "name": name, "gpu_count": gpu_count}
+    return services.node_create(caller=SYSTEM, values={**named, **defaults, **values})

@@ -54,18 +54,18 @@ def staff(db: None) -> Client:
 @pytest.fixture
 def everything(tenant: Tenant, node: Node) -> dict[str, int]:
     """One row of every table."""
-    cluster: dict[str, Any] = {"caller": SYSTEM, "cluster": "berlin"}
+    cluster = {"cluster": "berlin"}
     tariff = tariff_services.tariff_create(caller=SYSTEM, values={"name": "spot", "kind": "hourly"})
     extend = tariff_services.Mode.EXTEND
     tariff_services.tariff_import(caller=SYSTEM, tariff=tariff, csv=HOURS, mode=extend, now=NOW)
-    series = tariff_services.carbon_series_create(caller=SYSTEM, name="de")
+    series = tariff_services.carbon_series_create(caller=SYSTEM, values={"name": "de"})
     grams = HOURS.replace("price_per_kwh", "g_per_kwh")
     tariff_services.carbon_import(caller=SYSTEM, series=series, csv=grams, mode=extend, now=NOW)
     rows = {
         "cluster": node.cluster,
-        "partition": services.partition_create(**cluster, name="prod"),
-        "switch": services.switch_create(**cluster, name="s1"),
-        "rack": services.rack_create(**cluster, name="r1", switch="s1"),
+        "partition": services.partition_create(SYSTEM, {**cluster, "name": "prod"}),
+        "switch": services.switch_create(SYSTEM, {**cluster, "name": "s1"}),
+        "rack": services.rack_create(SYSTEM, {**cluster, "name": "r1", "switch": "s1"}),
         "gputype": node.gpu_type,
         "node": node,
         "gpu": Gpu.objects.earliest("id"),
@@ -73,7 +73,9 @@ def everything(tenant: Tenant, node: Node) -> dict[str, int]:
         "tariffhour": TariffHour.objects.earliest("id"),
         "carbonseries": series,
         "carbonhour": series.carbonhour_set.earliest("id"),
-        "jointoken": services.join_token_create(**cluster, lifetime_s=60, now=NOW).token,
+        "jointoken": services.join_token_create(
+            caller=SYSTEM, **cluster, lifetime_s=60, now=NOW
+        ).token,
         "watch": Watch.objects.create(id=1, watched_at=NOW, resumed_at=NOW),
         "gpuquota": quotas.gpu_quota_create(
             SYSTEM, {"tenant_id": tenant.pk, "gpu_type": "A100", "gpus": 4}
@@ -163,7 +165,7 @@ def test_a_cluster_is_made_and_changed_through_its_service(staff: Client) -> Non
         ({"policy_parameters": '{"nope": 1}'}, "policy_parameters", "nope"),
         ({"policy_parameters": "{"}, "policy_parameters", "JSON"),
         ({"name": "Not A Slug"}, "name", "Lower-case"),
-        ({"name": "berlin"}, "name", "Another row"),
+        ({"name": "berlin"}, "name", "Another cluster"),
         ({"pue": "0.5"}, "pue", "between 1 and 10"),
         ({"energy_period": ""}, "energy_period", "or neither"),
         ({"shadow_parameters": '{"strict": true}'}, "shadow_parameters", "shadow policy"),
@@ -230,7 +232,7 @@ def test_a_node_is_made_with_its_gpus(staff: Client, cluster: Cluster, gpu_type:
 
 def test_a_rack_of_another_cluster_is_refused(staff: Client, node: Node) -> None:
     services.cluster_create(caller=SYSTEM, values={"name": "munich"})
-    rack = services.rack_create(caller=SYSTEM, cluster="munich", name="far")
+    rack = services.rack_create(SYSTEM, {"cluster": "munich", "name": "far"})
     body = {**node_form(rack=rack.pk), **no_gpu_changes(node)}
     found = errors(staff.post(f"{page_of('node')}{node.pk}/change/", body))
     assert "in this cluster" in found["rack"][0]
@@ -380,7 +382,7 @@ def test_partitions_and_racks(staff: Client, cluster: Cluster) -> None:
     body = {"cluster": cluster.pk, "name": "prod", "lends": "on"}
     assert staff.post(f"{page_of('partition')}add/", body).status_code == 302
     assert Partition.objects.get().lends
-    switch = services.switch_create(caller=SYSTEM, cluster="berlin", name="s1")
+    switch = services.switch_create(SYSTEM, {"cluster": "berlin", "name": "s1"})
     rack = {"cluster": cluster.pk, "name": "r1", "switch": switch.pk}
     assert staff.post(f"{page_of('rack')}add/", rack).status_code == 302
     row = Rack.objects.get()

@@ -33,7 +33,7 @@ class Machines:
         tariff_services.tariff_import(
             caller=caller, tariff=tariff, csv=PRICES, mode=Mode.REPLACE, now=now
         )
-        series = tariff_services.carbon_series_create(caller=caller, name="de")
+        series = tariff_services.carbon_series_create(caller=caller, values={"name": "de"})
         tariff_services.carbon_import(
             caller=caller, series=series, csv=GRAMS, mode=Mode.REPLACE, now=now
         )
@@ -43,24 +43,26 @@ class Machines:
         )
         Cluster.objects.update(shadow_policy="las")
         partition = services.partition_create(
-            caller=caller, cluster=CLUSTER, name="main", lends=True
+            caller, {"cluster": CLUSTER, "name": "main", "lends": True}
         )
-        switch = services.switch_create(caller=caller, cluster=CLUSTER, name="leaf")
-        rack = services.rack_create(caller=caller, cluster=CLUSTER, name="rack", switch="leaf")
+        switch = services.switch_create(caller, {"cluster": CLUSTER, "name": "leaf"})
+        rack = services.rack_create(caller, {"cluster": CLUSTER, "name": "rack", "switch": "leaf"})
         self.gpu_type = services.gpu_type_create(
             caller=caller,
             values={"name": GPU_TYPE, "memory_mib": 81_920, "idle_w": 60, "max_w": 400},
         )
         self.node = services.node_create(
             caller=caller,
-            cluster=CLUSTER,
-            gpu_count=2,
-            name="node",
-            gpu_type=GPU_TYPE,
-            rack="rack",
-            state="ready",
-            cpus=64,
-            memory_mib=512 * 1024,
+            values={
+                "cluster": CLUSTER,
+                "gpu_count": 2,
+                "name": "node",
+                "gpu_type": GPU_TYPE,
+                "rack": "rack",
+                "state": "ready",
+                "cpus": 64,
+                "memory_mib": 512 * 1024,
+            },
         )
         join_token = services.join_token_create(
             caller=caller, cluster=CLUSTER, lifetime_s=3600, now=now
