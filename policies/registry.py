@@ -7,7 +7,7 @@ import msgspec
 
 from policies.andreas.parameters import AndreasParameters, FirstPrincipleParameters
 from policies.andreas.policy import Andreas, FirstPrinciple
-from policies.classic import orderings
+from policies.bench import orderings
 from policies.classic.policy import Classic, Rules
 from policies.contract.parameters import (
     AfsParameters,
@@ -37,7 +37,7 @@ from policies.synergy.policy import Rules as SynergyRules
 from policies.synergy.policy import Synergy
 
 
-class Row(NamedTuple, Generic[P]):
+class PolicyRow(NamedTuple, Generic[P]):
     summary: str
     parameters: type[P]
     factory: Callable[[P], Policy]
@@ -93,89 +93,89 @@ def _synergy(p: SynergyParameters) -> Policy:
     return Synergy(SynergyRules(**rules))
 
 
-POLICIES: dict[str, Row[Any]] = {
-    "fifo": Row(
+POLICIES: dict[str, PolicyRow[Any]] = {
+    "fifo": PolicyRow(
         "First come, first served; a job that does not fit holds back those behind it.",
         FifoParameters,
         _queue(orderings.fifo),
     ),
-    "fifo-backfill": Row(
+    "fifo-backfill": PolicyRow(
         "First come, first served; later jobs may go ahead if they do not delay the first (EASY).",
         BackfillParameters,
         _easy,
     ),
-    "conservative-backfill": Row(
+    "conservative-backfill": PolicyRow(
         "First come, first served; later jobs may go ahead if they delay no reservation.",
         ConservativeParameters,
         _conservative,
     ),
-    "priority": Row(
+    "priority": PolicyRow(
         "Highest priority first, growing with the time since submission.",
         PriorityParameters,
         _priority,
     ),
-    "edf": Row(
+    "edf": PolicyRow(
         "Earliest deadline first.",
         QueueParameters,
         _queue(orderings.earliest_deadline),
     ),
-    "sjf": Row(
+    "sjf": PolicyRow(
         "Shortest job first, never stopping a running one.",
         QueueParameters,
         _queue(orderings.shortest_remaining),
     ),
-    "srtf": Row(
+    "srtf": PolicyRow(
         "Shortest remaining time first, stopping longer jobs.",
         PreemptiveParameters,
         _queue(orderings.shortest_remaining),
     ),
-    "las": Row(
+    "las": PolicyRow(
         "Least attained service (GPUs x time) in queues, stopping jobs of later queues.",
         LasParameters,
         _las,
     ),
-    "ftf": Row(
+    "ftf": PolicyRow(
         "Finish-time fairness: who suffers most from sharing goes first.",
         QueueParameters,
         _queue(orderings.finish_time_fairness),
     ),
-    "fair-share": Row(
+    "fair-share": PolicyRow(
         "Weighted fair share of GPUs over tenants.",
         QueueParameters,
         _queue(orderings.fair_share),
     ),
-    "gandiva": Row(
+    "gandiva": PolicyRow(
         "Time slicing, Gandiva-style: who ran least of its time here goes first, on packed nodes.",
         SliceParameters,
         _gandiva,
     ),
-    "afs": Row(
+    "afs": PolicyRow(
         "Elastic, AFS-style: more GPUs go where they shorten the mean completion time most.",
         AfsParameters,
         _afs,
     ),
-    "powerflow": Row(
+    "powerflow": PolicyRow(
         "PowerFlow-style: GPU count and clock of every job, shortest mean completion time within "
         "the power budget.",
         PowerFlowParameters,
         _powerflow,
     ),
-    "synergy": Row(
+    "synergy": PolicyRow(
         "Any of four orderings, with CPUs and memory by sensitivity instead of by GPUs.",
         SynergyParameters,
         _synergy,
     ),
-    "andreas": Row(
+    "andreas": PolicyRow(
         "ANDREAS: least energy price plus tardiness, choosing GPU type, count, node and order.",
         AndreasParameters,
         Andreas,
     ),
-    "first-principle": Row(
+    "first-principle": PolicyRow(
         "FIFO, EDF or by price, each job where it is cheapest in time, never changed once started.",
         FirstPrincipleParameters,
         FirstPrinciple,
     ),
-    "fairwatt": Row(
+    "fairwatt": PolicyRow(
         "Least money for energy, waiting and lateness: type, count, clock, place and hour at once.",
         FairwattParameters,
         Fairwatt,
@@ -210,7 +210,7 @@ def parameter_schema(name: str) -> dict[str, Any]:
     return found
 
 
-def _row(name: str) -> Row[Any]:
+def _row(name: str) -> PolicyRow[Any]:
     if name not in POLICIES:
         known = ", ".join(POLICIES)
         raise ParameterError(

@@ -9,27 +9,29 @@ from django.db.models import QuerySet
 
 from clusters.models import Cluster
 from policies.pricing import tariff as pure
-from policies.pricing.curve import Curve, IntArray
-from policies.pricing.periods import Period
+from policies.pricing.curve import IntArray, PriceCurve
+from policies.pricing.periods import PricePeriod
 from tariffs.models import CarbonHour, Tariff, TariffHour
 
 # How far ahead a round may look for a cheaper hour.
 HORIZON = timedelta(hours=48)
 
 
-def price_curves(cluster: Cluster, *, now: datetime) -> tuple[Curve | None, Curve | None]:
+def price_curves(cluster: Cluster, *, now: datetime) -> tuple[PriceCurve | None, PriceCurve | None]:
     """The cluster's price and carbon from now to the horizon; None where it has neither."""
     return curves_between(cluster, int(now.timestamp()), int((now + HORIZON).timestamp()))
 
 
-def curves_between(cluster: Cluster, start_s: int, end_s: int) -> tuple[Curve | None, Curve | None]:
+def curves_between(
+    cluster: Cluster, start_s: int, end_s: int
+) -> tuple[PriceCurve | None, PriceCurve | None]:
     price = carbon = None
     if cluster.tariff is not None:
         price = pure_tariff(cluster.tariff, start_s, end_s).curve(start_s, end_s)
     if cluster.carbon_series_id is not None:
         hours = CarbonHour.objects.filter(series=cluster.carbon_series_id)
         series = _series(hours, "g_per_kwh", start_s, end_s)
-        carbon = pure.CarbonSeries(*series).curve(start_s, end_s)
+        carbon = pure.CarbonIntensity(*series).curve(start_s, end_s)
     return price, carbon
 
 
@@ -46,9 +48,9 @@ def pure_tariff(tariff: Tariff, start_s: int, end_s: int) -> pure.Tariff:
     return pure.FlatTariff(tariff.price_per_kwh, tariff.demand_charge_per_kw)
 
 
-def period_from_json(period: dict[str, Any]) -> Period:
+def period_from_json(period: dict[str, Any]) -> PricePeriod:
     charge = period.get("demand_charge_per_kw")
-    return Period(
+    return PricePeriod(
         months=frozenset(period["months"]),
         weekdays=frozenset(period["weekdays"]),
         from_minute=period["from_minute"],

@@ -19,7 +19,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     ProfileTable,
     Snapshot,
     TenantTable,
@@ -58,11 +58,11 @@ def profiles(rng: np.random.Generator) -> ProfileTable:
     )
 
 
-def prices(rng: np.random.Generator) -> Prices:
+def prices(rng: np.random.Generator) -> PriceTable:
     """Two days by the hour: dear in the evening, cheap at night."""
     hour = np.arange(48)
     price = 0.18 + 0.08 * np.sin((hour - 13) / 24 * 2 * np.pi) + rng.normal(0, 0.01, 48)
-    return Prices.of(from_s=NOW_S + 3600.0 * hour - 600.0, price_per_kwh=price)
+    return PriceTable.of(from_s=NOW_S + 3600.0 * hour - 600.0, price_per_kwh=price)
 
 
 def snapshot_of(nodes: int, queued: int, running: int, seed: int = 0) -> Snapshot:

@@ -22,7 +22,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     ProfileTable,
     Snapshot,
     TenantTable,
@@ -117,7 +117,7 @@ def snapshot_of(nodes: int, queued: int, running: int, *, gangs: bool) -> Snapsh
             used_by_type=held[:, None],
         ),
         profiles=ProfileTable.none(1),
-        prices=Prices.unknown(),
+        prices=PriceTable.unknown(),
     )
 
 

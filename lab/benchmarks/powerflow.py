@@ -19,7 +19,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     Snapshot,
     TenantTable,
 )
@@ -85,7 +85,7 @@ def snapshot_of(running: int, budget_share: float) -> Snapshot:
             id=[1], used_gpus=[running], quota_by_type=[[-1]], used_by_type=[[running]]
         ),
         profiles=profiles,
-        prices=Prices.unknown(),
+        prices=PriceTable.unknown(),
     )
     return replace(snapshot, power_budget_w=max(budget_share * MOST_W, idle_draw_w(snapshot)))
 

@@ -19,7 +19,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     ProfileTable,
     Snapshot,
     TenantTable,
@@ -104,7 +104,7 @@ def snapshot_of(running: int) -> Snapshot:
             id=[1], used_gpus=[running], quota_by_type=[[-1]], used_by_type=[[running]]
         ),
         profiles=profiles(rng),
-        prices=Prices.unknown(),
+        prices=PriceTable.unknown(),
     )
 
 

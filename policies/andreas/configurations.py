@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.prices import PriceLine
 from policies.bench.power import watts_per_gpu
-from policies.classic.victims import lost_s
+from policies.bench.victims.table import lost_s
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.snapshot import JobState, Snapshot
+from policies.pricing.price_line import PriceLine
 
 # What runs past its estimate may end any moment; a time of nothing would hide every cost.
 SOONEST_S = 1.0

@@ -9,8 +9,8 @@ import numpy as np
 
 from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
-from policies.andreas.prices import PriceLine
 from policies.contract.columns import F64
+from policies.pricing.price_line import PriceLine
 
 # A start this near is no deferral: prices change on the minute, rounds happen in between.
 SOON_S = 1.0

@@ -6,8 +6,8 @@ several nodes, and jobs whose place is not free yet but that fit elsewhere, star
 
 import numpy as np
 
-from policies.andreas.entries import Entries
 from policies.andreas.formulate import Formulated
+from policies.andreas.target_writer import Entries
 from policies.bench.ledger import Ledger
 from policies.bench.reach import shapes_of
 from policies.contract.columns import I64

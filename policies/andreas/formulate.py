@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.andreas.configurations import Configurations, configurations, estimated_s, held
-from policies.andreas.machines import Machines, Reaches
+from policies.andreas.node_classes import NodeClasses, Reaches
 from policies.andreas.parameters import CostParameters
-from policies.andreas.prices import PriceLine
-from policies.andreas.problem import Problem
+from policies.andreas.problem import AndreasProblem
 from policies.bench.power import (
     budget_w,
     host_watts_per_gpu,
@@ -18,6 +17,7 @@ from policies.bench.power import (
 )
 from policies.contract.columns import F64, I32, I64, Bool
 from policies.contract.snapshot import UNLIMITED, JobState, Snapshot
+from policies.pricing.price_line import PriceLine
 
 
 class Rules(NamedTuple):
@@ -31,9 +31,9 @@ class Rules(NamedTuple):
 class Formulated(NamedTuple):
     """A problem with what leads back to the snapshot, and the jobs in order of pressure."""
 
-    problem: Problem
+    problem: AndreasProblem
     rows: I64
-    machines: Machines
+    machines: NodeClasses
     configurations: Configurations
     pressure: F64
 
@@ -65,7 +65,7 @@ def formulate(
 ) -> Formulated:
     """`rows` are scheduled; what other jobs hold is theirs."""
     jobs, tenants = snapshot.jobs, snapshot.tenants
-    machines = Machines.of(snapshot, parameters.energy)
+    machines = NodeClasses.of(snapshot, parameters.energy)
     book = _Book(snapshot, rows, machines)
     reaches = Reaches.of(snapshot, machines, rows, book.most)
     known = configurations(
@@ -83,7 +83,7 @@ def formulate(
     fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
     fixed_s = remaining_s(snapshot, fixed, parameters.default_run_s)
     free = np.where(book.busy > 0, 0, book.free) if rules.exclusive else book.free
-    problem = Problem(
+    problem = AndreasProblem(
         job_weight=weight[rows],
         job_slack_s=slack_s[rows],
         job_slowest_s=slowest_s,
@@ -153,7 +153,7 @@ def remaining_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
 class _Book:
     """What the nodes, tenants and the power budget have, were the scheduled jobs not there."""
 
-    def __init__(self, snapshot: Snapshot, rows: I64, machines: Machines) -> None:
+    def __init__(self, snapshot: Snapshot, rows: I64, machines: NodeClasses) -> None:
         nodes, pieces = snapshot.nodes, snapshot.placements
         self.scheduled: Bool = np.zeros(len(snapshot.jobs), np.bool_)
         self.scheduled[rows] = True
@@ -186,7 +186,9 @@ class _Book:
         stays_w = float(piece_watts(snapshot, each_w)[~leaves].sum())
         return budget_w(snapshot) - idle_draw_w(snapshot) - stays_w
 
-    def _fixed_w(self, snapshot: Snapshot, machines: Machines, each_w: F64, stays: Bool) -> float:
+    def _fixed_w(
+        self, snapshot: Snapshot, machines: NodeClasses, each_w: F64, stays: Bool
+    ) -> float:
         """Watts of the jobs that stay, by the same account as those that are scheduled."""
         pieces = snapshot.placements
         job, node = pieces.job_of_piece()[stays], pieces.node[stays]

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.andreas.deferral import start_later_s
-from policies.andreas.entries import Clerk, Entries, acts_of
 from policies.andreas.filling import fill_up
 from policies.andreas.formulate import Formulated, Rules, formulate, weights
 from policies.andreas.parameters import (
@@ -13,16 +12,17 @@ from policies.andreas.parameters import (
     CostParameters,
     FirstPrincipleParameters,
 )
-from policies.andreas.prices import PriceLine, price_line
-from policies.andreas.search import Schedule, greedy, grown, search
-from policies.andreas.target import Held, Place, Target, held_pieces, target_of
+from policies.andreas.search import NodeSchedule, greedy, grown, search
+from policies.andreas.target import HeldPiece, Place, Target, held_pieces, target_of
+from policies.andreas.target_writer import Entries, TargetWriter, acts_of
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
-from policies.classic.victims import lost_s
+from policies.bench.victims.table import lost_s
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.plan import Expected, Explained, Plan
 from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
 from policies.explain.waiting import Left, explain
+from policies.pricing.price_line import PriceLine, price_line
 
 # Where a change costs time it must at least be for the better, or rounds would never settle.
 LEAST_GAIN = 1e-9
@@ -32,8 +32,8 @@ class _Chosen(NamedTuple):
     """A schedule, and the running jobs that it may change."""
 
     formulated: Formulated
-    schedule: Schedule
-    held: dict[int, Held]
+    schedule: NodeSchedule
+    held: dict[int, HeldPiece]
 
 
 class Andreas:
@@ -88,7 +88,7 @@ class Andreas:
         return moving if worth else still
 
     def _search(
-        self, snapshot: Snapshot, rows: I64, line: PriceLine, held: dict[int, Held]
+        self, snapshot: Snapshot, rows: I64, line: PriceLine, held: dict[int, HeldPiece]
     ) -> _Chosen:
         formulated = self._formulate(snapshot, rows, line)
         schedule = search(formulated, self.parameters, snapshot.seed)
@@ -180,7 +180,7 @@ class _Writer:
         snapshot, formulated = self.snapshot, chosen.formulated
         if order is None:
             order = formulated.rows[formulated.order()]
-        entries = Clerk(self.ledger, chosen.held, order.tolist()).write(target)
+        entries = TargetWriter(self.ledger, chosen.held, order.tolist()).write(target)
         queue = order[snapshot.jobs.state[order] == JobState.QUEUED]
         if not self.exclusive:
             fill_up(self.ledger, formulated, queue, entries)
@@ -206,7 +206,7 @@ class _Writer:
             expected=expected,
         )
 
-    def _expected(self, row: int, place: Place, held: Held | None) -> Expected:
+    def _expected(self, row: int, place: Place, held: HeldPiece | None) -> Expected:
         """Of all that is left of the job, from now on; also what it loses by being changed."""
         jobs = self.snapshot.jobs
         run_s = place.seconds + self._moving_s(row, place, held)
@@ -215,7 +215,7 @@ class _Writer:
         energy = place.watts * float(self.line.cost(0.0, np.array(run_s)))
         return Expected(int(jobs.id[row]), run_s, energy, weight * late_s, weight)
 
-    def _moving_s(self, row: int, place: Place, held: Held | None) -> float:
+    def _moving_s(self, row: int, place: Place, held: HeldPiece | None) -> float:
         """What moving loses: a configuration knows of it only if type or count change."""
         if held is None or held.node == place.node or held.mask.bit_count() != place.gpus:
             return 0.0

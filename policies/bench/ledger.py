@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.free_index import FreeIndex
-from policies.bench.machine_layout import Shelf
+from policies.bench.machine_layout import LayoutCache
 from policies.bench.power import budget_w, drawn_w, limited, partition_budgets_w, watts_per_gpu
 from policies.bench.reach import Atlas, Shape
 from policies.contract.columns import F64
@@ -87,10 +87,10 @@ class Ledger:
         strategy: Strategy,
         *,
         keeps_blocks: bool = False,
-        shelf: Shelf | None = None,
+        shelf: LayoutCache | None = None,
     ) -> None:
         nodes, tenants = snapshot.nodes, snapshot.tenants
-        layout = (shelf or Shelf()).layout(snapshot, keeps_blocks=keeps_blocks)
+        layout = (shelf or LayoutCache()).layout(snapshot, keeps_blocks=keeps_blocks)
         self.atlas: Atlas = layout.atlas
         self.snapshot = snapshot
         self.strategy = strategy

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from policies.bench.bits import lowest_bits, members
 from policies.bench.free_index import FreeIndex
 from policies.bench.ledger import Ask, Ledger, RowPiece
-from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.classic.victims import Victims
+from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
+from policies.bench.victims.table import Victims
 
 # Nodes with the fewest GPUs missing come first; beyond these a cheaper set of moves is unlikely.
 _MOST_NODES = 32

@@ -6,21 +6,21 @@ from typing import Literal
 
 import numpy as np
 
+from policies.bench.ladder import Ladders
 from policies.bench.ledger import Hold, Ledger, RowPiece
-from policies.bench.machine_layout import Shelf
+from policies.bench.machine_layout import LayoutCache
+from policies.bench.orderings import Ordering, ranked
 from policies.bench.placement import PLACEMENTS, PlacementName
+from policies.bench.victims.preemption import Preemption
+from policies.bench.victims.table import Victims, lost_s
 from policies.classic.backfill import Backfill
-from policies.classic.claims import Claims
-from policies.classic.desk import Desk, Served, waiting
 from policies.classic.moving import Moves
-from policies.classic.orderings import Ordering, ranked
-from policies.classic.victims import Victims, lost_s
+from policies.classic.queue_pass import QueuePass, Served, waiting
 from policies.contract.columns import F64, I64
 from policies.contract.plan import Explained, Move, Plan, Preempt, Start
 from policies.contract.plan_columns import pieces_of
 from policies.contract.snapshot import JobState, Snapshot
 from policies.explain.waiting import Left, explain
-from policies.powerflow.ladder import Ladders
 
 # Enum members are slow to look up, and these are asked every round.
 _QUEUED, _STOPPING = int(JobState.QUEUED), int(JobState.STOPPING)
@@ -45,7 +45,7 @@ class Rules:
 class Classic:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
-        self._shelf = Shelf()
+        self._shelf = LayoutCache()
 
     @property
     def work_conserving(self) -> bool:
@@ -71,7 +71,7 @@ class Classic:
         queue = ranked(snapshot, key, (queued & ~blocked).nonzero()[0])
         claims = self._claims(ledger, key, remaining_s)
         moves = self._moves(ledger)
-        served = Desk(
+        served = QueuePass(
             ledger,
             ledger.atlas,
             queue,
@@ -107,7 +107,7 @@ class Classic:
             shown={"lost_gpu_s": float(sum(preempt.lost_gpu_s for preempt in preempts))},
         )
 
-    def _claims(self, ledger: Ledger, key: F64, remaining_s: F64) -> Claims | None:
+    def _claims(self, ledger: Ledger, key: F64, remaining_s: F64) -> Preemption | None:
         rules, snapshot = self.rules, ledger.snapshot
         if not (
             rules.preempt
@@ -124,7 +124,7 @@ class Classic:
             by_rank=rules.preempt,
             lost=lost,
         )
-        claims = Claims(ledger, victims, max_preemptions=rules.max_preemptions)
+        claims = Preemption(ledger, victims, max_preemptions=rules.max_preemptions)
         return claims if claims.possible else None
 
     def _clocks(self, snapshot: Snapshot) -> Callable[[int, Hold], int]:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from policies.bench.ladder import ClockName
 from policies.bench.placement import PlacementName
-from policies.powerflow.ladder import ClockName
 from policies.synergy.packing import PackingName
 
 SynergyOrdering = Literal["fifo", "srtf", "las", "ftf"]

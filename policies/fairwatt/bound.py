@@ -6,7 +6,7 @@ import numpy as np
 
 from policies.contract.columns import F64
 from policies.fairwatt.compiled import compiled_kernel
-from policies.fairwatt.problem import Problem
+from policies.fairwatt.problem import FairwattProblem
 
 ITERATIONS = 80
 # A step takes some 10 us for every job: a long queue's bound is coarser instead of slower.
@@ -21,7 +21,7 @@ class Rents:
     on every schedule. Polyak's steps move the prices towards those of the best bound.
     """
 
-    def __init__(self, problem: Problem, kernel: ModuleType | None = None) -> None:
+    def __init__(self, problem: FairwattProblem, kernel: ModuleType | None = None) -> None:
         self.problem = problem
         self.bound = -np.inf
         self.alone: F64 = np.zeros(len(problem.rows))
@@ -63,7 +63,7 @@ class Rents:
 
 
 def lower_bound(
-    problem: Problem,
+    problem: FairwattProblem,
     upper: float,
     *,
     iterations: int | None = None,

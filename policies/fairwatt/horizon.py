@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from policies.andreas.prices import PriceLine
 from policies.bench.power import budget_w, idle_draw_w
 from policies.contract.columns import F64, I32, I64, Bool
 from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.fairwatt.arrays import Ahead
+from policies.pricing.price_line import PriceLine
 
 # Slots grow with their distance: what is decided now depends on the next minutes in detail, and on
 # next week as a whole.

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policies.bench.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
-from policies.classic.victims import lost_s
+from policies.bench.victims.table import lost_s
 from policies.contract.columns import F64, I32, I64, Bool
 from policies.contract.snapshot import JobState, ProfileTable, Snapshot
 from policies.fairwatt.speeds import Speeds
@@ -44,7 +44,7 @@ class Options(NamedTuple):
         return np.asarray(np.minimum.reduceat(values, self.first[:-1]), np.float64)
 
 
-class Found(NamedTuple):
+class WayColumns(NamedTuple):
     """Some ways to run planned jobs, by their number, as profiles and requests tell them."""
 
     job: I64
@@ -55,7 +55,7 @@ class Found(NamedTuple):
     gpu_w: F64
 
 
-class Menu:
+class WayBuilder:
     """Options of jobs of one snapshot."""
 
     def __init__(
@@ -91,7 +91,7 @@ class Menu:
         stays = np.repeat([False, True], [len(changed.job), len(held.job)])
         return self._sorted(_joined(changed, held), stays, len(rows))
 
-    def held(self, rows: I64) -> Found:
+    def held(self, rows: I64) -> WayColumns:
         """What the job `rows` have now; they are numbered as they stand."""
         snapshot, jobs, profiles = self.snapshot, self.snapshot.jobs, self.snapshot.profiles
         pieces = snapshot.placements
@@ -108,9 +108,9 @@ class Menu:
                 here = known & (kind == one) & (rate > 0)
                 work_s = self._work_left(rows[here]) / rate[here]
                 run_s[here] = work_s / self.speed[rows[here]]
-        return Found(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
+        return WayColumns(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
 
-    def added_w(self, found: Found) -> F64:
+    def added_w(self, found: WayColumns) -> F64:
         """What ways add to the cluster's draw."""
         return np.asarray((found.gpu_w + self._added_w[found.gpu_type]) * found.gpus, np.float64)
 
@@ -131,7 +131,7 @@ class Menu:
         left, total = self.snapshot.jobs.work_left[rows], self.snapshot.jobs.work_total[rows]
         return np.where(left > 0, left, OVERRUN * total)
 
-    def _change_s(self, rows: I64, found: Found, held: Found, restarts: float) -> F64:
+    def _change_s(self, rows: I64, found: WayColumns, held: WayColumns, restarts: float) -> F64:
         """Seconds that a way costs a running job before it works again; a clock changes at once."""
         jobs, count = self.snapshot.jobs, len(rows)
         kind, gpus = np.full(count, -1), np.zeros(count)
@@ -142,7 +142,7 @@ class Menu:
         lost = np.maximum(lost_s(self.snapshot)[rows[found.job]], LEAST_CHANGE_S)
         return np.where(running, np.where(in_place, LEAST_CHANGE_S, lost) * restarts, 0.0)
 
-    def _sorted(self, found: Found, stays: Bool, count: int) -> Options:
+    def _sorted(self, found: WayColumns, stays: Bool, count: int) -> Options:
         """By job; quick and frugal ways first, so that a search soon has something to beat."""
         watts = self.added_w(found)
         order = np.lexsort((watts * found.run_s, found.run_s, ~stays, found.job))
@@ -156,7 +156,7 @@ class Menu:
             stays=stays[order],
         )
 
-    def _profiled(self, rows: I64, at: I64) -> Found:
+    def _profiled(self, rows: I64, at: I64) -> WayColumns:
         """Of jobs with a profile and known work: what is not dominated within its profile."""
         profiles, jobs = self.snapshot.profiles, self.snapshot.jobs
         max_w = self.snapshot.gpu_types.max_w[:, None, None]
@@ -166,7 +166,7 @@ class Menu:
         first = np.searchsorted(profile, np.arange(len(profiles) + 1))
         way, job = _spread(first, jobs.profile[rows[at]])
         cell, row = (profile[way], kind[way], count[way], clock[way]), rows[at[job]]
-        return Found(
+        return WayColumns(
             at[job],
             kind[way].astype(np.int32),
             profiles.gpu_counts[count[way]],
@@ -175,11 +175,11 @@ class Menu:
             gpu_w[cell],
         )
 
-    def _plain(self, rows: I64, at: I64) -> Found:
+    def _plain(self, rows: I64, at: I64) -> WayColumns:
         """Of others: the GPUs they ask for, on any type, for the time they are said to run."""
         kinds = len(self.snapshot.gpu_types)
         job, kind = np.repeat(at, kinds), np.tile(np.arange(kinds, dtype=np.int32), len(at))
-        return Found(
+        return WayColumns(
             job,
             kind,
             self.snapshot.jobs.min_gpus[rows[job]],
@@ -188,12 +188,12 @@ class Menu:
             self.snapshot.gpu_types.max_w[kind],
         )
 
-    def _allowed(self, rows: I64, found: Found) -> Found:
+    def _allowed(self, rows: I64, found: WayColumns) -> WayColumns:
         """What jobs permit of it."""
         jobs, row = self.snapshot.jobs, rows[found.job]
         typed = (jobs.gpu_types[row] >> found.gpu_type.astype(np.uint64)) & np.uint64(1)
         within = (found.gpus >= jobs.min_gpus[row]) & (found.gpus <= jobs.max_gpus[row])
-        return Found._make(values[within & (typed > 0)] for values in found)
+        return WayColumns._make(values[within & (typed > 0)] for values in found)
 
     def _remaining_s(self, rows: I64) -> F64:
         jobs = self.snapshot.jobs
@@ -243,6 +243,6 @@ def _spread(first: I64, chosen: I32) -> tuple[I64, I64]:
     return first[chosen][owner] + np.arange(len(owner)) - before[owner], owner
 
 
-def _joined(some: Found, others: Found) -> Found:
+def _joined(some: WayColumns, others: WayColumns) -> WayColumns:
     both: Iterator[Any] = zip(some, others, strict=True)
-    return Found._make(np.concatenate(each) for each in both)
+    return WayColumns._make(np.concatenate(each) for each in both)

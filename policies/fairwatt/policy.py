@@ -3,33 +3,33 @@
 import numpy as np
 
 from policies.bench.ledger import Ledger
-from policies.bench.machine_layout import Shelf
+from policies.bench.machine_layout import LayoutCache
 from policies.bench.placement import PLACEMENTS
 from policies.bench.power import budget_w
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.plan import Expected, Explained, Plan
 from policies.contract.snapshot import JobState, Snapshot
 from policies.explain.waiting import Left, explain
 from policies.fairwatt.bound import lower_bound
 from policies.fairwatt.parameters import FairwattParameters
-from policies.fairwatt.peak import Choice, choose
-from policies.fairwatt.problem import Problem, problem_of
-from policies.fairwatt.realise import Entries, Realiser
-from policies.fairwatt.search import Budget, Schedule
-from policies.fairwatt.seating import Seating
+from policies.fairwatt.peak import PeakChoice, choose
+from policies.fairwatt.plan_writer import Entries, PlanWriter
+from policies.fairwatt.problem import FairwattProblem, problem_of
+from policies.fairwatt.search import Budget, SlotSchedule
+from policies.fairwatt.share_tuner import ShareTuner
 from policies.fairwatt.sharing import share_out
 from policies.fairwatt.speeds import sensitive
 from policies.fairwatt.switching import switched
 from policies.fairwatt.widths import widened
-from policies.shares.roster import Roster
-from policies.shares.table import Appetites
 
 
 class Fairwatt:
     def __init__(self, parameters: FairwattParameters) -> None:
         self.parameters = parameters
         # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._appetites: Appetites | None = None
-        self._shelf = Shelf()
+        self._appetites: NeedsTable | None = None
+        self._shelf = LayoutCache()
 
     @property
     def work_conserving(self) -> bool:
@@ -57,8 +57,10 @@ class Fairwatt:
             keeps_blocks=given.placement == "buddy",
             shelf=self._shelf,
         )
-        seating = None if appetites is None else Seating(ledger, Roster(within.snapshot, appetites))
-        entries = Realiser(
+        seating = (
+            None if appetites is None else ShareTuner(ledger, JobShares(within.snapshot, appetites))
+        )
+        entries = PlanWriter(
             within,
             ledger,
             preempt=given.preempt and not found.capped,
@@ -99,16 +101,16 @@ class Fairwatt:
     def bound(self, snapshot: Snapshot, objective: float) -> float:
         return lower_bound(problem_of(snapshot, self.parameters), objective)
 
-    def _appetites_of(self, snapshot: Snapshot) -> Appetites | None:
+    def _appetites_of(self, snapshot: Snapshot) -> NeedsTable | None:
         """None where nothing is known about CPUs and memory: then jobs get what they state."""
         if not sensitive(snapshot):
             return None
         if self._appetites is None or not self._appetites.serves(snapshot):
-            self._appetites = Appetites(snapshot)
+            self._appetites = NeedsTable(snapshot)
         return self._appetites
 
 
-def left(found: Choice, schedule: Schedule, entries: Entries) -> Left:
+def left(found: PeakChoice, schedule: SlotSchedule, entries: Entries) -> Left:
     """Jobs that wait: the planned ones with the time of their start, then those held back."""
     problem, made = found.problem, schedule.made
     snapshot, edges_s = problem.snapshot, problem.ahead.edges_s
@@ -132,14 +134,14 @@ def left(found: Choice, schedule: Schedule, entries: Entries) -> Left:
     )
 
 
-def _shown(found: Choice) -> dict[str, float]:
+def _shown(found: PeakChoice) -> dict[str, float]:
     shown = {"planned_cost": found.total}
     if found.problem.draw is not None:
         shown["demand_charge"] = found.charge
     return shown
 
 
-def _expected(problem: Problem, job: int, way: int) -> Expected:
+def _expected(problem: FairwattProblem, job: int, way: int) -> Expected:
     run_s, weight = float(problem.ways.run_s[way]), float(problem.wants.omega[job])
     energy = float(problem.ways.watts[way] * problem.line.cost(0.0, np.array(run_s)))
     late_s = max(run_s - float(problem.wants.due_s[job]), 0.0)

@@ -5,23 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.andreas.policy import startable
-from policies.andreas.prices import PriceLine, price_line
-from policies.classic.victims import lost_s
+from policies.bench.shares.needs_table import NeedsTable
+from policies.bench.victims.table import lost_s
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.fairwatt.arrays import Ahead, Wants, Ways
-from policies.fairwatt.draw import Draw, draw_of
+from policies.fairwatt.draw import ClusterDraw, draw_of
 from policies.fairwatt.horizon import horizon, pools
-from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
+from policies.fairwatt.options import LEAST_CHANGE_S, Options, WayBuilder
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.speeds import Speeds, sensitive
-from policies.shares.table import Appetites
+from policies.pricing.price_line import PriceLine, price_line
 
 HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class FairwattProblem:
     """Planned jobs are `rows` of the snapshot; `draw` is known where its peak has a price."""
 
     snapshot: Snapshot
@@ -41,7 +41,7 @@ class Problem:
     Alike jobs rank alike by it. Else a queued one would take the place of a running one that has
     few of them, get no more, and lose it again the same way.
     """
-    draw: Draw | None = None
+    draw: ClusterDraw | None = None
 
     def gpu_s(self) -> F64:
         """GPU-seconds of every job in its leanest way, with CPUs and memory as others get them."""
@@ -70,14 +70,14 @@ class Problem:
 
 
 def problem_of(
-    snapshot: Snapshot, given: FairwattParameters, appetites: Appetites | None = None
-) -> Problem:
+    snapshot: Snapshot, given: FairwattParameters, appetites: NeedsTable | None = None
+) -> FairwattProblem:
     """`appetites` are the snapshot's, from a caller that keeps them."""
     fixed, loose = _running(snapshot, given)
     speeds = None
     if sensitive(snapshot):
-        speeds = Speeds.of(snapshot, appetites or Appetites(snapshot))
-    menu = Menu(
+        speeds = Speeds.of(snapshot, appetites or NeedsTable(snapshot))
+    menu = WayBuilder(
         snapshot,
         default_run_s=given.default_run_s,
         empty_nodes_off=given.empty_nodes_off or given.power_off,
@@ -107,7 +107,7 @@ def problem_of(
     known_s = line.known_s + options.least(-options.run_s)
     latest_s = np.minimum(_latest_s(snapshot, rows, usual_s, given), known_s)
     priced = snapshot.demand_price_per_w > 0
-    return Problem(
+    return FairwattProblem(
         snapshot=snapshot,
         line=line,
         rows=rows,
@@ -129,7 +129,7 @@ def _change_s(snapshot: Snapshot, rows: I64, options: Options, hysteresis: float
     return np.where(runs, charged, 0.0)
 
 
-def _hasten(menu: Menu, rows: I64, speeds: Speeds | None) -> F64:
+def _hasten(menu: WayBuilder, rows: I64, speeds: Speeds | None) -> F64:
     if speeds is None:
         return np.ones(len(rows))
     slower = np.minimum(speeds.planned[rows] / speeds.likely[rows], 1.0)

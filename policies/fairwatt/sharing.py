@@ -6,26 +6,26 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from policies.classic.victims import lost_s
+from policies.bench.shares.needs import SharePoint
+from policies.bench.shares.share_ledger import Holding
+from policies.bench.victims.table import lost_s
 from policies.contract.columns import Bool
 from policies.contract.plan import Move, Placing, Retune
 from policies.contract.plan_columns import pieces_of, rows_of
 from policies.fairwatt.options import LEAST_CHANGE_S
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.realise import Entries
-from policies.fairwatt.search import Schedule
-from policies.fairwatt.seating import Seating
-from policies.shares.appetite import Point
-from policies.shares.book import Seat
+from policies.fairwatt.plan_writer import Entries
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import SlotSchedule
+from policies.fairwatt.share_tuner import ShareTuner
 
 P = TypeVar("P", bound=Placing)
 
 
 def share_out(
-    problem: Problem,
-    schedule: Schedule,
+    problem: FairwattProblem,
+    schedule: SlotSchedule,
     entries: Entries,
-    seating: Seating,
+    seating: ShareTuner,
     *,
     hysteresis: float,
     moves: bool,
@@ -57,7 +57,7 @@ def share_out(
             entries.retunes.append(Retune(job, pieces))
 
 
-def _movable(problem: Problem, entries: Entries) -> Bool:
+def _movable(problem: FairwattProblem, entries: Entries) -> Bool:
     """Running jobs that may be changed and have no entry yet."""
     jobs = problem.snapshot.jobs
     movable = np.zeros(len(jobs), np.bool_)
@@ -67,14 +67,16 @@ def _movable(problem: Problem, entries: Entries) -> Bool:
     return movable
 
 
-def _rank(problem: Problem, schedule: Schedule) -> Callable[[Seat], tuple[int, int]]:
+def _rank(problem: FairwattProblem, schedule: SlotSchedule) -> Callable[[Holding], tuple[int, int]]:
     """Who gets what is left: the most GPUs first, then in the schedule's order."""
     position = np.full(len(problem.snapshot.jobs), len(problem.rows))
     position[problem.rows[schedule.order]] = np.arange(len(schedule.order))
     return lambda seat: (-seat.gpus, int(position[seat.row]))
 
 
-def _pays(problem: Problem, hysteresis: float) -> Callable[[Seat, Point, Seat], bool]:
+def _pays(
+    problem: FairwattProblem, hysteresis: float
+) -> Callable[[Holding, SharePoint, Holding], bool]:
     """Whether what a job saves by running faster is worth two restarts."""
     count, held = len(problem.snapshot.jobs), problem.wants.held
     mine = np.flatnonzero(held >= 0)
@@ -84,7 +86,7 @@ def _pays(problem: Problem, hysteresis: float) -> Callable[[Seat, Point, Seat], 
     per_s[rows] = problem.wants.wait[mine] + problem.ways.watts[stay] * problem.ahead.least
     lost = np.maximum(lost_s(problem.snapshot), LEAST_CHANGE_S) * hysteresis * per_s
 
-    def pays(seat: Seat, point: Point, other: Seat) -> bool:
+    def pays(seat: Holding, point: SharePoint, other: Holding) -> bool:
         saved_s = run_s[seat.row] * (1.0 - seat.appetite.speed(seat.share) / point.speed)
         return bool(saved_s * per_s[seat.row] > lost[seat.row] + lost[other.row])
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.power import held_gpus
+from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.columns import F64, I32, I64, numbered
 from policies.contract.snapshot import JobState, NodeState, Snapshot
-from policies.shares.table import Appetites
 
 
 def sensitive(snapshot: Snapshot) -> bool:
@@ -32,7 +32,7 @@ class Speeds(NamedTuple):
     likely: F64
 
     @classmethod
-    def of(cls, snapshot: Snapshot, appetites: Appetites) -> "Speeds":
+    def of(cls, snapshot: Snapshot, appetites: NeedsTable) -> "Speeds":
         gpus = np.maximum(held_gpus(snapshot), 1)
         cpus, mem_mib = _held(snapshot)
         wants = _wants(snapshot, appetites)
@@ -84,7 +84,7 @@ def _measured(snapshot: Snapshot, cpus: F64, mem_mib: F64) -> F64:
     return np.where(jobs.profile >= 0, np.nan_to_num(speed), 0.0)
 
 
-def _wants(snapshot: Snapshot, appetites: Appetites) -> _Wants:
+def _wants(snapshot: Snapshot, appetites: NeedsTable) -> _Wants:
     jobs = snapshot.jobs
     columns = (
         jobs.profile,

@@ -11,8 +11,8 @@ from policies.contract.columns import I64
 from policies.contract.plan import PowerNode
 from policies.contract.snapshot import NodeState
 from policies.fairwatt.horizon import pools
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import SlotSchedule
 
 # A node that is wanted again so soon stays on: it would hardly be off before it boots again.
 SOON_S = 600.0
@@ -26,7 +26,7 @@ class Lack(NamedTuple):
 
 
 def switched(
-    problem: Problem, schedule: Schedule, ledger: Ledger, lacks: Sequence[Lack]
+    problem: FairwattProblem, schedule: SlotSchedule, ledger: Ledger, lacks: Sequence[Lack]
 ) -> tuple[PowerNode, ...]:
     """By what the jobs are to have now and soon, within the watts that this round leaves."""
     snapshot = problem.snapshot
@@ -51,7 +51,9 @@ def switched(
     return tuple(sorted(entries, key=lambda entry: entry.node))
 
 
-def _wanted(problem: Problem, schedule: Schedule, lacks: Sequence[Lack], pool: I64) -> list[int]:
+def _wanted(
+    problem: FairwattProblem, schedule: SlotSchedule, lacks: Sequence[Lack], pool: I64
+) -> list[int]:
     """GPUs on whole nodes, per pool: what lacks now, and what starts soon."""
     ways, made, edges_s = problem.ways, schedule.made, problem.ahead.edges_s
     widest = np.ones(problem.ahead.free.shape[0], np.int64)

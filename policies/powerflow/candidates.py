@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.bench.ladder import Ladder, Ladders
 from policies.bench.ledger import RowPiece
 from policies.bench.power import held_gpus
-from policies.classic.victims import lost_s
+from policies.bench.victims.table import lost_s
 from policies.contract.columns import Bool
 from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
-from policies.powerflow.ladder import Ladder, Ladders
-from policies.powerflow.room import Pool, Room
+from policies.powerflow.pools import Pool, PoolRoom
 
 WAITS = -1
 
@@ -81,7 +81,7 @@ class Roster:
         elsewhere[job[away]] = True
         return elsewhere
 
-    def candidates(self, room: Room, ladders: Ladders) -> list[Candidate]:
+    def candidates(self, room: PoolRoom, ladders: Ladders) -> list[Candidate]:
         """Running jobs that stay where they are, then everybody else, shortest remaining first."""
         jobs, tenants = self.snapshot.jobs, self.snapshot.tenants
         waiting = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
@@ -103,7 +103,7 @@ class Roster:
 class _Builder:
     """Columns as lists: they are read row by row."""
 
-    def __init__(self, roster: Roster, room: Room, ladders: Ladders) -> None:
+    def __init__(self, roster: Roster, room: PoolRoom, ladders: Ladders) -> None:
         snapshot = roster.snapshot
         jobs, held, nodes = snapshot.jobs, snapshot.placements, snapshot.nodes
         self.room, self.ladders = room, ladders

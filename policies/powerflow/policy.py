@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.bench.ladder import ClockName, Ladders
 from policies.bench.ledger import Ledger
-from policies.bench.machine_layout import Shelf
+from policies.bench.machine_layout import LayoutCache
 from policies.bench.placement import PLACEMENTS, PlacementName
 from policies.contract.columns import I64
 from policies.contract.plan import Explained, Plan
@@ -13,10 +14,9 @@ from policies.contract.snapshot import JobState, Snapshot
 from policies.explain.waiting import Left, explain
 from policies.powerflow.book import Book
 from policies.powerflow.candidates import Candidate, Roster
-from policies.powerflow.carry_out import CarryOut
+from policies.powerflow.changes import Changes
 from policies.powerflow.greedy import Growth, footing
-from policies.powerflow.ladder import ClockName, Ladders
-from policies.powerflow.room import Room
+from policies.powerflow.pools import PoolRoom
 from policies.powerflow.switching import switched
 
 
@@ -36,7 +36,7 @@ class Elastic:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self._ladders: Ladders | None = None
-        self._shelf = Shelf()
+        self._shelf = LayoutCache()
 
     @property
     def work_conserving(self) -> bool:
@@ -49,7 +49,7 @@ class Elastic:
     def plan(self, snapshot: Snapshot) -> Plan:
         rules = self.rules
         roster = Roster(snapshot, min_run_s=rules.min_run_s)
-        room = Room(snapshot, roster.movable, roster.tuned, switches=rules.power_off)
+        room = PoolRoom(snapshot, roster.movable, roster.tuned, switches=rules.power_off)
         candidates = roster.candidates(room, self._ladders_of(snapshot))
         footing(room, candidates)
         rules.growth(room, candidates)
@@ -60,7 +60,7 @@ class Elastic:
             shelf=self._shelf,
         )
         book = Book(ledger)
-        changes = CarryOut(book, candidates, preempts=rules.preempt)
+        changes = Changes(book, candidates, preempts=rules.preempt)
         changes.run()
         power = switched(room, ledger) if rules.power_off else ()
 
@@ -87,7 +87,7 @@ class Elastic:
         return known
 
 
-def _left(snapshot: Snapshot, changes: CarryOut) -> Left:
+def _left(snapshot: Snapshot, changes: Changes) -> Left:
     jobs = snapshot.jobs
     at = [i for i, one in enumerate(changes.queue) if one.row not in changes.book.acted]
     rows = np.array([changes.queue[i].row for i in at], np.int64)
@@ -111,7 +111,7 @@ def _mean_left_s(candidates: list[Candidate]) -> float:
     return float(np.mean(known)) if known else 0.0
 
 
-def _shown(room: Room, candidates: list[Candidate]) -> dict[str, float]:
+def _shown(room: PoolRoom, candidates: list[Candidate]) -> dict[str, float]:
     shown = {
         "jobs": float(sum(one.rung >= 0 for one in candidates)),
         "gpus": float(sum(one.gpus for one in candidates)),

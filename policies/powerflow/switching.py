@@ -3,10 +3,10 @@
 from policies.bench.ledger import Ledger
 from policies.contract.plan import PowerNode
 from policies.contract.snapshot import NodeState
-from policies.powerflow.room import Room
+from policies.powerflow.pools import PoolRoom
 
 
-def switched(room: Room, ledger: Ledger) -> tuple[PowerNode, ...]:
+def switched(room: PoolRoom, ledger: Ledger) -> tuple[PowerNode, ...]:
     """By what the jobs are to have, and within the watts that this round leaves."""
     nodes = ledger.snapshot.nodes
     entries: list[PowerNode] = []

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policies.contract.columns import F64
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Cost:
 
 
 def running_cost(
-    price: Curve,
+    price: PriceCurve,
     *,
     starts_s: ArrayLike,
     run_s: ArrayLike,

@@ -12,15 +12,15 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import linprog
 
+from policies.bench.shares.needs import Needs, Share
 from policies.contract.columns import F64
-from policies.shares.appetite import Appetite, Share
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class JobGroup:
     """Jobs of one kind: how many, on how many GPUs each."""
 
-    appetite: Appetite
+    appetite: Needs
     gpus: int
     jobs: int
 
@@ -32,7 +32,7 @@ class Optimum:
     """Of every kind, how many jobs are at each point of its appetite."""
 
 
-def optimum(claims: Sequence[Claim], cpus: int, mem_mib: int) -> Optimum | None:
+def optimum(claims: Sequence[JobGroup], cpus: int, mem_mib: int) -> Optimum | None:
     """None where even the modest shares do not fit, as on nodes that lie far apart in kind."""
     speed: list[float] = []
     need: list[tuple[int, int]] = []
@@ -60,7 +60,7 @@ def optimum(claims: Sequence[Claim], cpus: int, mem_mib: int) -> Optimum | None:
     return Optimum(float(-found.fun), counts)
 
 
-def whole_jobs(appetite: Appetite, counts: Sequence[float], held: Sequence[Share]) -> list[Share]:
+def whole_jobs(appetite: Needs, counts: Sequence[float], held: Sequence[Share]) -> list[Share]:
     """A share for every job of a kind, by what it holds now: whoever can stay as it is stays.
 
     Fractions are rounded down: the last jobs start from the modest share.
@@ -79,13 +79,13 @@ def whole_jobs(appetite: Appetite, counts: Sequence[float], held: Sequence[Share
 
 
 def best_shares(
-    jobs: Sequence[tuple[int, int, Appetite, Share]], cpus: int, mem_mib: int
+    jobs: Sequence[tuple[int, int, Needs, Share]], cpus: int, mem_mib: int
 ) -> tuple[dict[int, Share], float | None]:
     """From rows with their GPUs, appetites and present shares to the best ones, and the bound."""
-    kinds: dict[tuple[int, int], list[tuple[int, int, Appetite, Share]]] = {}
+    kinds: dict[tuple[int, int], list[tuple[int, int, Needs, Share]]] = {}
     for job in jobs:
         kinds.setdefault((id(job[2]), job[1]), []).append(job)
-    claims = [Claim(group[0][2], group[0][1], len(group)) for group in kinds.values()]
+    claims = [JobGroup(group[0][2], group[0][1], len(group)) for group in kinds.values()]
     found = optimum(claims, cpus, mem_mib)
     if found is None:
         return {}, None

@@ -6,10 +6,10 @@ from typing import Literal
 from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
 from policies.bench.placement import pack
+from policies.bench.shares.needs import Share
+from policies.bench.shares.packing import Newcomer, Packing, Tune
+from policies.bench.shares.share_ledger import Holding, ShareLedger
 from policies.contract.snapshot import Span
-from policies.shares.appetite import Share
-from policies.shares.book import Book, Seat
-from policies.shares.packing import Newcomer, Packing, Tune
 from policies.synergy.optimum import best_shares
 
 PackingName = Literal["proportional", "greedy", "tune", "opt"]
@@ -38,7 +38,7 @@ class Proportional(Packing):
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
         return (job.appetite.proportional,)
 
-    def target(self, seat: Seat) -> Share:
+    def target(self, seat: Holding) -> Share:
         return seat.appetite.proportional
 
 
@@ -50,7 +50,7 @@ class Greedy(Packing):
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
         return (job.appetite.demand,)
 
-    def target(self, seat: Seat) -> Share:
+    def target(self, seat: Holding) -> Share:
         return seat.appetite.demand
 
 
@@ -58,7 +58,7 @@ class Opt(Tune):
     """TUNE towards the shares of a linear program over the whole cluster instead of the demands."""
 
     def __init__(
-        self, book: Book, residents: Sequence[Seat], newcomers: Sequence[Newcomer]
+        self, book: ShareLedger, residents: Sequence[Holding], newcomers: Sequence[Newcomer]
     ) -> None:
         super().__init__(book, residents, newcomers)
         held = [(seat.row, seat.gpus, seat.appetite, seat.share) for seat in residents]
@@ -72,7 +72,7 @@ class Opt(Tune):
         wanted, modest = self._targets.get(job.row, job.appetite.demand), job.appetite.modest
         return (wanted,) if wanted == modest else (wanted, modest)
 
-    def target(self, seat: Seat) -> Share:
+    def target(self, seat: Holding) -> Share:
         return self._targets.get(seat.row, seat.appetite.modest)
 
 

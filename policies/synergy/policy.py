@@ -9,25 +9,25 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policies.bench.ledger import Ledger, RowPiece
-from policies.bench.machine_layout import Shelf
-from policies.classic.claimant import Claimant
-from policies.classic.claims import Claims
-from policies.classic.cover import Victim
-from policies.classic.orderings import Ordering, ranked
-from policies.classic.victims import Victims, lost_s
+from policies.bench.machine_layout import LayoutCache
+from policies.bench.orderings import Ordering, ranked
+from policies.bench.shares.exchange import exchange
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs import Share
+from policies.bench.shares.needs_table import NeedsTable
+from policies.bench.shares.packing import Packing
+from policies.bench.shares.share_ledger import Holding, ShareLedger
+from policies.bench.victims.cover import Victim
+from policies.bench.victims.outlook import Preemptor
+from policies.bench.victims.preemption import Preemption
+from policies.bench.victims.table import Victims, lost_s
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.plan import Move, Plan, Preempt, Retune, Start
 from policies.contract.plan_columns import pieces_of
 from policies.contract.snapshot import Blocked, JobState, Snapshot
 from policies.explain.waiting import Left, explain
-from policies.shares.appetite import Share
-from policies.shares.book import Book, Seat
-from policies.shares.exchange import exchange
-from policies.shares.packing import Packing
-from policies.shares.roster import Roster
-from policies.shares.table import Appetites
 from policies.synergy.packing import PACKINGS, PackingName
-from policies.synergy.runnable import Chooser, Runnable
+from policies.synergy.runnable import Runnable, RunnableSearch
 
 Stopped = list[tuple[Victim, int]]
 """Who is stopped, and the row of the job it is stopped for."""
@@ -47,8 +47,8 @@ class Synergy:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._appetites: Appetites | None = None
-        self._shelf = Shelf()
+        self._appetites: NeedsTable | None = None
+        self._shelf = LayoutCache()
 
     @property
     def work_conserving(self) -> bool:
@@ -60,7 +60,7 @@ class Synergy:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         if self._appetites is None or not self._appetites.serves(snapshot):
-            self._appetites = Appetites(snapshot)
+            self._appetites = NeedsTable(snapshot)
         return _Round(self.rules, snapshot, self._appetites, self._shelf).plan()
 
 
@@ -69,21 +69,21 @@ class _Packed:
     """A packing in progress; `had` is what residents held when the round began."""
 
     packing: Packing
-    residents: list[Seat]
+    residents: list[Holding]
     had: dict[int, list[RowPiece]]
-    started: dict[int, Seat] = field(default_factory=dict)
+    started: dict[int, Holding] = field(default_factory=dict)
     claimed: set[int] = field(default_factory=set)
 
 
 class _Round:
     def __init__(
-        self, rules: Rules, snapshot: Snapshot, appetites: Appetites, shelf: Shelf
+        self, rules: Rules, snapshot: Snapshot, appetites: NeedsTable, shelf: LayoutCache
     ) -> None:
         jobs = snapshot.jobs
         self.rules = rules
         self.snapshot = snapshot
         self._shelf = shelf
-        self.roster = Roster(snapshot, appetites)
+        self.roster = JobShares(snapshot, appetites)
         self.running: Bool = jobs.state == JobState.RUNNING
         self.remaining_s: F64 = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
         self.key: F64 = rules.ordering(snapshot, self.remaining_s)
@@ -95,7 +95,7 @@ class _Round:
 
     def plan(self) -> Plan:
         ledger = self._ledger()
-        who = Chooser(ledger, self.roster.shape).choose(
+        who = RunnableSearch(ledger, self.roster.shape).choose(
             self.order, self.running, self.running & ~self._stoppable()
         )
         largest_first = sorted(who.chosen, key=lambda row: (-self.roster.gpus[row], self.rank[row]))
@@ -139,7 +139,7 @@ class _Round:
         )
 
     def _pack(self, ledger: Ledger, rows: list[int]) -> _Packed:
-        book, residents = Book(ledger), self.roster.residents()
+        book, residents = ShareLedger(ledger), self.roster.residents()
         for seat in residents:
             book.sit(seat)
         newcomers = [self.roster.newcomer(row) for row in rows]
@@ -163,7 +163,7 @@ class _Round:
         # Who has just given something up runs on with the rest: a job has one entry in a plan.
         allowed[[s.row for s in packed.residents if s.pieces != packed.had[s.row]]] = False
         victims.stoppable &= allowed
-        claims = Claims(ledger, victims, max_preemptions=self.rules.max_preemptions)
+        claims = Preemption(ledger, victims, max_preemptions=self.rules.max_preemptions)
         for row in left if claims.possible else ():
             job = self.roster.newcomer(row)
             # CPUs and memory can be had from others; only a stated request must be there as it is.
@@ -171,7 +171,7 @@ class _Round:
             types = ledger.types_within_quota(job.tenant, ask)
             if not types or ledger.would_place(ask, types):
                 continue
-            claimant = Claimant(row, float(self.key[row]), job.tenant, job.shape.partition)
+            claimant = Preemptor(row, float(self.key[row]), job.tenant, job.shape.partition)
             if claims.claim(claimant, ask, types):
                 packed.claimed.add(row)
         return claims.preempted
@@ -194,7 +194,7 @@ class _Round:
                 else:
                     packed.started[row] = seat
 
-    def _answer(self, packed: _Packed, preempted: Stopped, everybody: list[Seat]) -> Plan:
+    def _answer(self, packed: _Packed, preempted: Stopped, everybody: list[Holding]) -> Plan:
         ids, nodes = self.snapshot.jobs.id, self.snapshot.nodes.id
         ledger = packed.packing.ledger
         speed = sum(seat.appetite.speed(seat.share) for seat in everybody)

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
-from policies.fault import Problem as Found
 from policies.pricing.tariff import validate_flat, validate_time_of_use
 from policies.pricing.timezones import validate_timezone
+from policies.value_fault import ValueFault as Found
 from rest.etag import delete_versioned, update_versioned
 from rest.problems import Contradiction, Fault
 from tariffs.curves import period_from_json

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from policies.classic import orderings
-from policies.classic.victims import Victims, lost_s
+from policies.bench import orderings
+from policies.bench.victims.table import Victims, lost_s
 from policies.contract.snapshot import Snapshot
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running

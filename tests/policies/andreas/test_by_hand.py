@@ -14,12 +14,12 @@ from policies.andreas.parameters import (
     FirstPrincipleParameters,
 )
 from policies.andreas.policy import Andreas, FirstPrinciple
-from policies.andreas.prices import price_line
-from policies.andreas.problem import Room
+from policies.andreas.problem import Scratch
 from policies.andreas.search import greedy
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import Snapshot
+from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import (
     CONV_NET,
     EFFICIENT_NET,
@@ -312,6 +312,6 @@ def test_room_holds_the_watts_of_a_schedule() -> None:
     """Seven LSTM of no due date: fastest first, so two per TESLA GPU pair, then TURING."""
     snapshot = paper_snapshot([TESLA, TURING], [{"epochs": 120, "due_s": 1}] * 7)
     found = formulated(snapshot)
-    room = Room.of(found.problem)
+    room = Scratch.of(found.problem)
     kernel.construct(found.problem, room, found.order(), np.full(7, -1), 0.0)
     assert room.watts[0] == TESLA_W[4] + TURING_W[2]

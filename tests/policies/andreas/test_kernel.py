@@ -10,10 +10,10 @@ from policies.andreas.compiled import compiled_kernel
 from policies.andreas.formulate import Rules, formulate
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.policy import startable
-from policies.andreas.prices import price_line
-from policies.andreas.problem import Room
+from policies.andreas.problem import Scratch
 from policies.andreas.search import generator_state, greedy, grown, search
 from policies.contract.snapshot import Snapshot
+from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import CONV_NET, LSTM, TESLA, TURING, paper_snapshot
 from tests.policies.worlds import random_world
 
@@ -134,7 +134,7 @@ def test_a_room_is_as_empty_after_a_reset() -> None:
     snapshot = crowd(30)
     line = price_line(snapshot, 0.2)
     found = formulate(snapshot, np.arange(30), AndreasParameters(), line, Rules())
-    room = Room.of(found.problem)
+    room = Scratch.of(found.problem)
     wants = np.full(30, -1)
     first = kernel.construct(found.problem, room, found.order(), wants, 0.0)
     assert kernel.construct(found.problem, room, found.order(), wants, 0.0) == first

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs import Share
+from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState, Snapshot
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import problem_of
 from policies.registry import build
-from policies.shares.appetite import Share
-from policies.shares.roster import Roster
-from policies.shares.table import Appetites
 from tests.policies.synergy.tables import (
     IMAGE,
     LANGUAGE,
@@ -208,7 +208,7 @@ def test_plans_are_safe_and_repeatable_and_starts_not_starved(
 
 def assert_nobody_starved(snapshot: Snapshot, plan: Plan) -> None:
     """Who starts has what it can always have, at least."""
-    roster = Roster(snapshot, Appetites(snapshot))
+    roster = JobShares(snapshot, NeedsTable(snapshot))
     row_of = {job: row for row, job in enumerate(snapshot.jobs.id.tolist())}
     for start in plan.starts:
         gpus = sum(piece.gpus.bit_count() for piece in start.pieces)

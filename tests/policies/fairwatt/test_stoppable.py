@@ -2,18 +2,18 @@
 
 from policies.bench.ledger import Ledger
 from policies.bench.placement import PLACEMENTS
-from policies.fairwatt.stoppable import Stoppable
+from policies.bench.victims.less_urgent import LessUrgent
 from tests.policies.worlds import Node, World, running
 
 WIDTH = 4
 MASK = (1 << WIDTH) - 1
 
 
-def stoppable(busy: int, empty: int) -> Stoppable:
+def stoppable(busy: int, empty: int) -> LessUrgent:
     """Job `i` holds node `i` whole, less urgent than 1, and loses more the higher its number."""
     jobs = [running((node, MASK)) for node in range(busy)]
     world = World(nodes=[Node(gpus=WIDTH) for _ in range(busy + empty)], jobs=jobs)
-    found = Stoppable(Ledger(world.snapshot(), PLACEMENTS["buddy"]))
+    found = LessUrgent(Ledger(world.snapshot(), PLACEMENTS["buddy"]))
     for job in range(busy):
         found.add(job, [(job, MASK, 0, 0)], lost_s=60.0 * (job + 1), urgency=0.1 * job)
     return found

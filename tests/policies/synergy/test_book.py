@@ -2,10 +2,10 @@
 
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs_table import NeedsTable
+from policies.bench.shares.share_ledger import ShareLedger
 from policies.contract.snapshot import JobState
-from policies.shares.book import Book
-from policies.shares.roster import Roster
-from policies.shares.table import Appetites
 from tests.policies.synergy.tables import IMAGE, LANGUAGE, seen
 from tests.policies.worlds import Job, Node, World
 
@@ -18,7 +18,7 @@ def test_a_job_that_leaves_is_nobody_to_take_from_and_may_come_back() -> None:
     ]
     snapshot = seen(World([Node(gpus=4, cpus=12, mem_mib=4000)], jobs))
     ledger = Ledger(snapshot, pack)
-    book, seats = Book(ledger), Roster(snapshot, Appetites(snapshot)).residents()
+    book, seats = ShareLedger(ledger), JobShares(snapshot, NeedsTable(snapshot)).residents()
     for seat in seats:
         book.sit(seat)
     assert (book.cpus_within_reach, book.mem_within_reach) == ([2 + 6], [2500])

@@ -58,7 +58,7 @@ class Pool:
         return count
 
 
-class Room:
+class PoolRoom:
     """Of the `movable` running jobs GPUs are handed out anew, of the `tuned` ones watts."""
 
     def __init__(self, snapshot: Snapshot, movable: Bool, tuned: Bool, *, switches: bool) -> None:

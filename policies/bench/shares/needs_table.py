@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policies.bench.shares.needs import Needs, ProfileSpeeds, Share, hard, insensitive
 from policies.contract.columns import I64, Bool
 from policies.contract.snapshot import NodeState, NodeTable, ProfileTable, Snapshot
-from policies.shares.appetite import Appetite, Sensitivity, Share, hard, insensitive
 
 
 class Kind(NamedTuple):
@@ -21,13 +21,13 @@ class Kind(NamedTuple):
     mem_mib: int
 
 
-class Appetites:
+class NeedsTable:
     """Depends on the machines and the profiles alone, so that it serves many rounds."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._nodes: NodeTable = snapshot.nodes
         self._profiles: ProfileTable = snapshot.profiles
-        self._known: dict[tuple[int, ...], Appetite] = {}
+        self._known: dict[tuple[int, ...], Needs] = {}
 
     def serves(self, snapshot: Snapshot) -> bool:
         """Columns that never change come as the same arrays."""
@@ -42,17 +42,17 @@ class Appetites:
             and np.array_equal(ours.state, theirs.state)
         )
 
-    def of(self, kind: tuple[int, int, int, int, int, int]) -> Appetite:
+    def of(self, kind: tuple[int, int, int, int, int, int]) -> Needs:
         found = self._known.get(kind)
         if found is None:
             found = self._known[kind] = self._make(Kind(*kind))
         return found
 
-    def _make(self, kind: Kind) -> Appetite:
+    def _make(self, kind: Kind) -> Needs:
         request = Share(kind.cpus, kind.mem_mib)
         sensitivity = None
         if kind.profile >= 0 and self._profiles.relative_speed.size:
-            sensitivity = Sensitivity(self._profiles, kind.profile)
+            sensitivity = ProfileSpeeds(self._profiles, kind.profile)
         if sensitivity is None or not sensitivity.known:
             asked = request.cpus or request.mem_mib
             return hard(request) if asked else insensitive(self._proportional(kind))

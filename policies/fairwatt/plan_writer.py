@@ -8,15 +8,15 @@ import numpy as np
 from policies.bench.ledger import Ask, Ledger, RowPiece
 from policies.bench.power import watts_at
 from policies.bench.reach import shapes_of
-from policies.classic.victims import lost_s
+from policies.bench.shares.packing import Newcomer
+from policies.bench.victims.less_urgent import LessUrgent
+from policies.bench.victims.table import lost_s
 from policies.contract.plan import Move, Piece, Preempt, Resize, Retune, SetClock, Start
 from policies.contract.snapshot import Snapshot
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule, urgency
-from policies.fairwatt.seating import Seating
-from policies.fairwatt.stoppable import Stoppable
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import SlotSchedule, urgency
+from policies.fairwatt.share_tuner import ShareTuner
 from policies.fairwatt.switching import Lack
-from policies.shares.packing import Newcomer
 
 
 @dataclass(slots=True)
@@ -34,15 +34,15 @@ class Entries:
     lacks: list[Lack] = field(default_factory=list)
 
 
-class Realiser:
+class PlanWriter:
     def __init__(
         self,
-        problem: Problem,
+        problem: FairwattProblem,
         ledger: Ledger,
         *,
         preempt: bool,
         most: int,
-        seating: Seating | None = None,
+        seating: ShareTuner | None = None,
     ) -> None:
         """With a `seating` CPUs and memory go by sensitivity, else jobs get what they state."""
         self.problem = problem
@@ -62,16 +62,16 @@ class Realiser:
         self._urgency: list[float] = urgency(problem).tolist()
         self._lost_s: list[float] = lost_s(self.snapshot)[problem.rows].tolist()
 
-    def realise(self, schedule: Schedule) -> Entries:
+    def realise(self, schedule: SlotSchedule) -> Entries:
         """What gives room back and what starts comes before what grows."""
         chosen, slot = schedule.made.chosen.tolist(), schedule.made.slot.tolist()
         waiting: list[int] = []
         growing: list[int] = []
-        later: dict[int, Stoppable] = {}
+        later: dict[int, LessUrgent] = {}
         for job in schedule.order.tolist():
             way, stay = chosen[job], self._held_way[job]
             if stay >= 0 and slot[job] > 0:
-                there = later.setdefault(self._pool[stay], Stoppable(self.ledger))
+                there = later.setdefault(self._pool[stay], LessUrgent(self.ledger))
                 there.add(job, self._held(job), self._lost_s[job], self._urgency[job])
             elif stay >= 0 and (way == stay or not self._worth_leaving(job, way)):
                 continue
@@ -181,7 +181,7 @@ class Realiser:
             self._asks[key] = ask
         return self._asks[key]
 
-    def _newcomer(self, job: int, way: int, seating: Seating) -> Newcomer:
+    def _newcomer(self, job: int, way: int, seating: ShareTuner) -> Newcomer:
         ask, row = self._ask(job, way), self._rows[job]
         kind = int(self.problem.options.gpu_type[way])
         shape = self._shapes[self._shape_of[job]]._replace(gpu_types=1 << kind, gpus=ask.gpus)
@@ -235,7 +235,7 @@ class Realiser:
         self.entries.clocks.append(SetClock(self._ids[job], clock))
         self._freeze(job)
 
-    def _claim(self, job: int, way: int, victims: Stoppable) -> bool:
+    def _claim(self, job: int, way: int, victims: LessUrgent) -> bool:
         """Stop jobs that should run later, if that makes a place."""
         room = self.most - len(self.entries.preempts)
         stopped = self._cheapest(job, way, victims) if room > 0 else []
@@ -259,7 +259,7 @@ class Realiser:
         self._write_claim(job, way, gone, found)
         return True
 
-    def _cheapest(self, job: int, way: int, victims: Stoppable) -> list[int]:
+    def _cheapest(self, job: int, way: int, victims: LessUrgent) -> list[int]:
         """What a job has given up of its CPUs is not there twice, unless all that it has is."""
         ask, kind = self._ask(job, way), int(self.problem.options.gpu_type[way])
         while True:

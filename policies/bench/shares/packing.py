@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from policies.bench.ledger import Ask, Hold, RowPiece
 from policies.bench.reach import Shape
-from policies.shares.appetite import Appetite, Share
-from policies.shares.book import Book, Seat
+from policies.bench.shares.needs import Needs, Share
+from policies.bench.shares.share_ledger import Holding, ShareLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Newcomer:
     gpus: int
     tenant: int
     shape: Shape
-    appetite: Appetite
+    appetite: Needs
     watts: tuple[float, ...] = ()
 
 
@@ -37,7 +37,10 @@ class Packing:
     """Whether jobs behind the runnable set may use what it leaves idle."""
 
     def __init__(
-        self, book: Book, residents: Sequence[Seat] = (), newcomers: Sequence[Newcomer] = ()
+        self,
+        book: ShareLedger,
+        residents: Sequence[Holding] = (),
+        newcomers: Sequence[Newcomer] = (),
     ) -> None:
         """A packing that looks at the cluster as a whole needs to know who is in it."""
         self.book = book
@@ -50,11 +53,11 @@ class Packing:
         """The shares to try, in order."""
         raise NotImplementedError
 
-    def target(self, seat: Seat) -> Share:
+    def target(self, seat: Holding) -> Share:
         """What a resident should have, if its nodes have it to give."""
         raise NotImplementedError
 
-    def place(self, job: Newcomer) -> Seat | None:
+    def place(self, job: Newcomer) -> Holding | None:
         types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
         if not types:
             return None
@@ -64,7 +67,7 @@ class Packing:
                 return self._seat(job, hold)
         return self._by_taking_back(job, types) if self.takes_back else None
 
-    def borrow(self, job: Newcomer) -> Seat | None:
+    def borrow(self, job: Newcomer) -> Holding | None:
         types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
         for share in self.shares(job):
             hold = self.ledger.try_place(self.ask(job, share), job.tenant, types, borrow=True)
@@ -86,8 +89,8 @@ class Packing:
                 found.watts = list(job.watts)
         return found
 
-    def _seat(self, job: Newcomer, hold: Hold) -> Seat:
-        seat = Seat.of(job.row, job.appetite, list(hold.pieces))
+    def _seat(self, job: Newcomer, hold: Hold) -> Holding:
+        seat = Holding.of(job.row, job.appetite, list(hold.pieces))
         self.book.take(seat)
         return seat
 
@@ -109,7 +112,7 @@ class Packing:
         ledger.cpus, ledger.mem_mib = free
         return pieces
 
-    def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Seat | None:
+    def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Holding | None:
         book, ledger, pieces = self.book, self.ledger, self.within_reach(job, types)
         if pieces is None:
             return None
@@ -120,7 +123,7 @@ class Packing:
         hold = ledger.try_take(ask, job.tenant, kind, pieces)
         return None if hold is None else self._seat(job, hold)
 
-    def settle(self, seats: Iterable[Seat], rank: Callable[[Seat], Any]) -> None:
+    def settle(self, seats: Iterable[Holding], rank: Callable[[Holding], Any]) -> None:
         """Bring everybody as near to their target as what is left allows, in order of rank.
 
         Whoever has too much comes first: what it gives up is there for the others. Then whoever
@@ -140,7 +143,7 @@ class Packing:
         for seat in short:
             self._approach(seat)
 
-    def _approach(self, seat: Seat) -> None:
+    def _approach(self, seat: Holding) -> None:
         book, target = self.book, self.target(seat)
         if book.fits(seat, target):
             book.change(seat, target)
@@ -159,5 +162,5 @@ class Tune(Packing):
         demand, modest = job.appetite.demand, job.appetite.modest
         return (demand,) if demand == modest else (demand, modest)
 
-    def target(self, seat: Seat) -> Share:
+    def target(self, seat: Holding) -> Share:
         return seat.appetite.demand

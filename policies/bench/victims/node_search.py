@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.ledger import Ask, Ledger
-from policies.classic.claimant import Claimant, Found, Outlook
-from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.classic.releasing import Releasing
-from policies.classic.victims import Victims
+from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
+from policies.bench.victims.outlook import Outlook, Preemptor, Stops
+from policies.bench.victims.releasing import Releasing
+from policies.bench.victims.table import Victims
 
 # Nodes whose GPUs are cheap but whose CPUs or memory may not do: so many are looked at per claim.
 _MOST_NODES = 64
@@ -43,10 +43,10 @@ class NodeSearch:
                     heapq.heappush(queue.heap, (0.0, node))
 
     def cheapest(
-        self, claimant: Claimant, ask: Ask, types: tuple[int, ...], allowance: int
-    ) -> Found | None:
+        self, claimant: Preemptor, ask: Ask, types: tuple[int, ...], allowance: int
+    ) -> Stops | None:
         heap = self._queue(claimant, ask, types).heap
-        best: Found | None = None
+        best: Stops | None = None
         best_cost = float("inf")
         looked_at: list[tuple[float, int]] = []
         while heap and heap[0][0] < best_cost and len(looked_at) < _MOST_NODES:
@@ -63,12 +63,12 @@ class NodeSearch:
             if victims is None or len(victims) > allowance:
                 continue
             if (cost := total_cost(victims)) < best_cost:
-                best, best_cost = Found(victims, [node]), cost
+                best, best_cost = Stops(victims, [node]), cost
         for entry in looked_at:
             heapq.heappush(heap, entry)
         return best
 
-    def _queue(self, claimant: Claimant, ask: Ask, types: tuple[int, ...]) -> _NodeQueue:
+    def _queue(self, claimant: Preemptor, ask: Ask, types: tuple[int, ...]) -> _NodeQueue:
         """Starts with missing GPUs times the least cost per GPU, on nodes that could ever do."""
         key = (claimant.partition, types, ask.gpus)
         found = self._queues.get(key)
@@ -84,7 +84,7 @@ class NodeSearch:
             found = self._queues[key] = _NodeQueue(heap, frozenset(nodes))
         return found
 
-    def _cover(self, node: int, claimant: Claimant, missing: Missing) -> list[Victim] | None:
+    def _cover(self, node: int, claimant: Preemptor, missing: Missing) -> list[Victim] | None:
         """The cheapest cover on a node, remembered while its victims may still be stopped."""
         wanted = Missing(*(max(0, amount) for amount in missing))
         known = self._covers.setdefault(node, {})
@@ -96,16 +96,16 @@ class NodeSearch:
         return known[wanted]
 
     def _for_all(
-        self, node: int, claimant: Claimant, ask: Ask, missing: Missing
+        self, node: int, claimant: Preemptor, ask: Ask, missing: Missing
     ) -> list[Victim] | None:
         if self.ledger.keeps_blocks:
             return self._cheapest_block(node, ask, self._ours(node, claimant))
         return self._cover(node, claimant, missing)
 
-    def _ours(self, node: int, claimant: Claimant) -> list[Victim]:
+    def _ours(self, node: int, claimant: Preemptor) -> list[Victim]:
         return [v for v in self.victims.on_node(node) if self._open(v, claimant)]
 
-    def _open(self, victim: Victim, claimant: Claimant) -> bool:
+    def _open(self, victim: Victim, claimant: Preemptor) -> bool:
         victims, row = self.victims, victim.row
         outranked = victims.threshold[row] > claimant.key
         guest = victims.partition[row] != claimant.partition

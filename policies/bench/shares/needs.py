@@ -28,13 +28,13 @@ class Share(NamedTuple):
         return Share(min(self.cpus, other.cpus), min(self.mem_mib, other.mem_mib))
 
 
-class Point(NamedTuple):
+class SharePoint(NamedTuple):
     speed: float
     share: Share
 
 
 @dataclass(frozen=True, slots=True)
-class Appetite:
+class Needs:
     """`points` are all worth having, the fastest first; none is slower than the proportional share.
 
     `modest` is never above the proportional share and never slower: what a job can always have. A
@@ -44,7 +44,7 @@ class Appetite:
     proportional: Share
     modest: Share
     demand: Share
-    points: tuple[Point, ...]
+    points: tuple[SharePoint, ...]
     _speeds: dict[Share, float] = field(default_factory=dict)
 
     def speed(self, share: Share) -> float:
@@ -56,16 +56,16 @@ class Appetite:
         return found
 
 
-def hard(request: Share) -> Appetite:
-    return Appetite(request, request, request, (Point(1.0, request),))
+def hard(request: Share) -> Needs:
+    return Needs(request, request, request, (SharePoint(1.0, request),))
 
 
-def insensitive(proportional: Share) -> Appetite:
+def insensitive(proportional: Share) -> Needs:
     """Nothing is known about the job: it gets its proportional share."""
     return hard(proportional)
 
 
-class Sensitivity:
+class ProfileSpeeds:
     """One profile's relative speeds over CPUs and memory per GPU."""
 
     def __init__(self, profiles: ProfileTable, row: int) -> None:
@@ -83,26 +83,26 @@ class Sensitivity:
         mem = max(int(np.searchsorted(self._mem_mib, share.mem_mib, side="right")) - 1, 0)
         return float(self._speed[cpus, mem])
 
-    def appetite(self, proportional: Share, most: Share, floor: Share) -> Appetite:
+    def appetite(self, proportional: Share, most: Share, floor: Share) -> Needs:
         """`most` is all that one node could give per GPU, `floor` what the job asks for itself."""
         own = Share(max(proportional.cpus, floor.cpus), max(proportional.mem_mib, floor.mem_mib))
         fair = self.at(own)
-        found = [Point(fair, own)]
+        found = [SharePoint(fair, own)]
         for (cpus, mem), speed in np.ndenumerate(self._speed):
             share = Share(
                 max(math.ceil(self._cpus[cpus]), floor.cpus),
                 max(math.ceil(self._mem_mib[mem]), floor.mem_mib),
             )
             if speed >= fair - _SAME and share.within(most):
-                found.append(Point(float(speed), share))
+                found.append(SharePoint(float(speed), share))
         points = _worth_having(found, own)
         modest = min((p for p in points if p.share.within(own)), key=lambda p: _size(p.share, own))
-        return Appetite(own, modest.share, points[0].share, points)
+        return Needs(own, modest.share, points[0].share, points)
 
 
-def _worth_having(found: list[Point], own: Share) -> tuple[Point, ...]:
+def _worth_having(found: list[SharePoint], own: Share) -> tuple[SharePoint, ...]:
     """The fastest first, of equal ones the smallest; a point no better than a smaller one goes."""
-    kept: list[Point] = []
+    kept: list[SharePoint] = []
     for point in sorted(found, key=lambda p: _size(p.share, own)):
         better = (p.speed >= point.speed - _SAME and p.share.within(point.share) for p in kept)
         if not any(better):

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from policies.bench.power import held_gpus
-from policies.classic.cover import Victim
+from policies.bench.victims.cover import Victim
 from policies.contract.columns import F64, I32, I64, U64, Bool
 from policies.contract.snapshot import JobState, Snapshot
 

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from policies.bench.ledger import Ledger, RowPiece
+from policies.bench.shares.exchange import exchange
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs import SharePoint, hard
+from policies.bench.shares.packing import Newcomer, Tune
+from policies.bench.shares.share_ledger import Holding, ShareLedger
 from policies.contract.columns import Bool
-from policies.shares.appetite import Point, hard
-from policies.shares.book import Book, Seat
-from policies.shares.exchange import exchange
-from policies.shares.packing import Newcomer, Tune
-from policies.shares.roster import Roster
 
 
-class Seating:
+class ShareTuner:
     """Jobs are rows of the snapshot."""
 
-    def __init__(self, ledger: Ledger, roster: Roster) -> None:
+    def __init__(self, ledger: Ledger, roster: JobShares) -> None:
         self.roster = roster
-        self.packing = Tune(Book(ledger))
-        self.seats: dict[int, Seat] = {}
+        self.packing = Tune(ShareLedger(ledger))
+        self.seats: dict[int, Holding] = {}
         """Everybody on ready nodes, as the plan has them so far."""
         self._gone: set[int] = set()
         self._residents = roster.residents()
@@ -60,7 +60,10 @@ class Seating:
         self.rejoin(row)
 
     def settle(
-        self, rank: Callable[[Seat], Any], movable: Bool, pays: Callable[[Seat, Point, Seat], bool]
+        self,
+        rank: Callable[[Holding], Any],
+        movable: Bool,
+        pays: Callable[[Holding, SharePoint, Holding], bool],
     ) -> None:
         """What is left goes to who is below its demand; then running jobs change places."""
         here = [seat for row, seat in self.seats.items() if row not in self._gone]
@@ -68,14 +71,14 @@ class Seating:
         book, target = self.packing.book, self.packing.target
         exchange(book, list(self._staying()), movable, target, pays=pays)
 
-    def changed(self) -> Iterator[tuple[Seat, bool]]:
+    def changed(self) -> Iterator[tuple[Holding, bool]]:
         """Residents that have another share now, and whether on other GPUs."""
         for seat in self._staying():
             had = self._had[seat.row]
             if seat.pieces != had:
                 yield seat, seat.pieces[0][:2] != had[0][:2]
 
-    def _staying(self) -> Iterator[Seat]:
+    def _staying(self) -> Iterator[Holding]:
         for seat in self._residents:
             if self.seats[seat.row] is seat and seat.row not in self._gone:
                 yield seat

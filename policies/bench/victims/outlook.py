@@ -4,20 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.classic.cover import Victim
-from policies.classic.releasing import Releasing
-from policies.classic.victims import Victims
+from policies.bench.victims.cover import Victim
+from policies.bench.victims.releasing import Releasing
+from policies.bench.victims.table import Victims
 from policies.contract.columns import F64, I64
 
 
-class Claimant(NamedTuple):
+class Preemptor(NamedTuple):
     row: int
     key: float
     tenant: int
     partition: int
 
 
-class Found(NamedTuple):
+class Stops(NamedTuple):
     victims: list[Victim]
     nodes: list[int]
 
@@ -30,7 +30,7 @@ class Outlook(NamedTuple):
     per_gpu: F64
 
     @classmethod
-    def of(cls, claimant: Claimant, victims: Victims, releasing: Releasing) -> "Outlook":
+    def of(cls, claimant: Preemptor, victims: Victims, releasing: Releasing) -> "Outlook":
         soon = releasing.soon()
         mine = victims.open_to(claimant.key, claimant.partition)[victims.job]
         node, gpus = victims.node[mine], victims.gpus[mine]

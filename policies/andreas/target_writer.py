@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.target import Held, Place, Target
+from policies.andreas.target import HeldPiece, Place, Target
 from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ledger, RowPiece
 from policies.bench.power import watts_at
-from policies.classic.victims import lost_s
+from policies.bench.victims.table import lost_s
 from policies.contract.plan import Move, Placing, Preempt, Resize, Start
 from policies.contract.plan_columns import pieces_of
 from policies.contract.snapshot import UNLIMITED, Snapshot
@@ -27,10 +27,10 @@ class Entries(NamedTuple):
     claimed: set[int]
 
 
-class Clerk:
+class TargetWriter:
     """`held` are the running jobs that the target may change; `order` is by pressure."""
 
-    def __init__(self, ledger: Ledger, held: dict[int, Held], order: list[int]) -> None:
+    def __init__(self, ledger: Ledger, held: dict[int, HeldPiece], order: list[int]) -> None:
         self.ledger = ledger
         self.snapshot: Snapshot = ledger.snapshot
         self.held = held
@@ -62,7 +62,7 @@ class Clerk:
         for row in sorted(changed - self.entries.placed.keys()):
             self.entries.preempted[row] = self._successor(self.held[row])
 
-    def _successor(self, held: Held) -> int:
+    def _successor(self, held: HeldPiece) -> int:
         """Who takes a GPU of a stopped job; the first job that is placed if nobody does."""
         placed = self.entries.placed
         takers = (
@@ -90,7 +90,7 @@ class Clerk:
             elif held is None:
                 self._claim(row, place, leaving.get(place.node, []))
 
-    def _resize(self, row: int, held: Held, place: Place) -> None:
+    def _resize(self, row: int, held: HeldPiece, place: Place) -> None:
         """On its own node a job keeps what it can of its GPUs."""
         more = place.gpus - held.mask.bit_count()
         more_w = self._watts(row, place.node, place.gpus) - self._watts_now(row, held)
@@ -187,7 +187,7 @@ class Clerk:
         each = watts_at(self.snapshot, np.array([row]), np.array([gpus]), np.zeros(1, np.int64))
         return self._above_idle(float(each[0, self.ledger.gpu_type[node]]), node, gpus)
 
-    def _watts_now(self, row: int, held: Held) -> float:
+    def _watts_now(self, row: int, held: HeldPiece) -> float:
         if self.ledger.watts_per_gpu is None:
             return 0.0
         each = float(self.ledger.watts_per_gpu[row, self.ledger.gpu_type[held.node]])
@@ -198,7 +198,7 @@ class Clerk:
         return gpus * (gpu_w - ledger.idle_w[ledger.gpu_type[node]] + ledger.host_w[node])
 
 
-def _stays(held: Held, place: Place | None) -> bool:
+def _stays(held: HeldPiece, place: Place | None) -> bool:
     return place is not None and (place.node, place.gpus) == (held.node, held.mask.bit_count())
 
 
@@ -209,7 +209,7 @@ class Acts(NamedTuple):
     preempts: tuple[Preempt, ...]
 
 
-def acts_of(snapshot: Snapshot, entries: Entries, held: dict[int, Held]) -> Acts:
+def acts_of(snapshot: Snapshot, entries: Entries, held: dict[int, HeldPiece]) -> Acts:
     ids, node_ids = snapshot.jobs.id, snapshot.nodes.id
 
     def written(kind: type[Placing], row: int, pieces: list[RowPiece]) -> Placing:
@@ -236,7 +236,7 @@ def acts_of(snapshot: Snapshot, entries: Entries, held: dict[int, Held]) -> Acts
     )
 
 
-def _kind(held: Held | None, piece: RowPiece) -> type[Placing]:
+def _kind(held: HeldPiece | None, piece: RowPiece) -> type[Placing]:
     if held is None:
         return Start
     same_size = held.mask.bit_count() == piece[1].bit_count()

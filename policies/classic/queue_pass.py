@@ -6,9 +6,9 @@ import numpy as np
 
 from policies.bench.ledger import Ask, Hold, Ledger
 from policies.bench.reach import Atlas, shapes_of
+from policies.bench.victims.outlook import Preemptor
+from policies.bench.victims.preemption import Preemption
 from policies.classic.backfill import Backfill
-from policies.classic.claimant import Claimant
-from policies.classic.claims import Claims
 from policies.classic.moving import Moves
 from policies.contract.columns import F64, I64
 
@@ -22,7 +22,7 @@ class Served:
     until_s: list[float] = field(default_factory=list)
 
 
-class Desk:
+class QueuePass:
     def __init__(
         self,
         ledger: Ledger,
@@ -31,7 +31,7 @@ class Desk:
         key: F64,
         *,
         strict: bool,
-        claims: Claims | None,
+        claims: Preemption | None,
         backfill: Backfill | None,
         moves: Moves | None = None,
     ) -> None:
@@ -127,7 +127,7 @@ class Desk:
         if self.claims is None or (self.backfill is not None and self.backfill.promised(home)):
             # Behind a reservation, work would be stopped for room that is kept for another job.
             return False
-        claimant = Claimant(self.rows[at], self.keys[at], self.tenants[at], home)
+        claimant = Preemptor(self.rows[at], self.keys[at], self.tenants[at], home)
         self.served.claimed[at] = self.claims.claim(claimant, ask, types)
         return self.served.claimed[at]
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 
+from policies.bench.shares.needs import Share, SharePoint
+from policies.bench.shares.share_ledger import Holding, ShareLedger
 from policies.contract.columns import Bool
-from policies.shares.appetite import Point, Share
-from policies.shares.book import Book, Seat
 
 
 def exchange(
-    book: Book,
-    seats: Sequence[Seat],
+    book: ShareLedger,
+    seats: Sequence[Holding],
     movable: Bool,
-    target: Callable[[Seat], Share],
+    target: Callable[[Holding], Share],
     *,
-    pays: Callable[[Seat, Point, Seat], bool] | None = None,
+    pays: Callable[[Holding, SharePoint, Holding], bool] | None = None,
 ) -> None:
     """For those below their target; every exchange raises the total speed, and none moves twice.
 
@@ -37,12 +37,14 @@ def exchange(
                 break
 
 
-def _partner(book: Book, seat: Seat, share: Share, movable: Bool, moved: set[int]) -> Seat | None:
+def _partner(
+    book: ShareLedger, seat: Holding, share: Share, movable: Bool, moved: set[int]
+) -> Holding | None:
     """Of those who would do, the one whose node is left with the fewest CPUs."""
     ((home, _, has_cpus, has_mem),) = seat.pieces
     ledger, cpus, mem_mib = book.ledger, share.cpus * seat.gpus, share.mem_mib * seat.gpus
     spare_cpus, spare_mem = ledger.cpus[home] + has_cpus, ledger.mem_mib[home] + has_mem
-    best: tuple[int, Seat] | None = None
+    best: tuple[int, Holding] | None = None
     for node in ledger.alike(home):
         if (
             node == home

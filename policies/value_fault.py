@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Problem:
+class ValueFault:
     code: str
     pointer: str
     message: str

@@ -20,7 +20,7 @@ class _Way(NamedTuple):
     jobs: list[int]
 
 
-class Stoppable:
+class LessUrgent:
     """Of one pool, by the nodes they are on.
 
     A search finds many schedules that cost nearly the same. Only for more urgent work is anybody

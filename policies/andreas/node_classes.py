@@ -11,7 +11,7 @@ from policies.contract.columns import F64, I64, numbered
 from policies.contract.snapshot import NodeState, Snapshot
 
 
-class Machines(NamedTuple):
+class NodeClasses(NamedTuple):
     """Nodes are numbered by class, then by row; `rows` leads back to the snapshot."""
 
     rows: I64
@@ -25,7 +25,7 @@ class Machines(NamedTuple):
     """Per GPU type: what a GPU's watts already count in its node's base."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, energy: EnergyName) -> "Machines":
+    def of(cls, snapshot: Snapshot, energy: EnergyName) -> "NodeClasses":
         nodes, idle_w = snapshot.nodes, snapshot.gpu_types.idle_w
         ready = np.flatnonzero(nodes.state == NodeState.READY)
         watts = nodes.host_idle_w[ready], nodes.host_peak_w[ready]
@@ -75,7 +75,7 @@ class Reaches(NamedTuple):
     """Over (job, GPU type): the most GPUs of one node within reach, were it empty."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, machines: Machines, rows: I64, most: I64) -> "Reaches":
+    def of(cls, snapshot: Snapshot, machines: NodeClasses, rows: I64, most: I64) -> "Reaches":
         """`most` is per node of `machines`."""
         jobs, lends = snapshot.jobs, snapshot.partitions.lends
         borrows = jobs.preemptible[rows] & bool(lends.any())

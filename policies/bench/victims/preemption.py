@@ -7,16 +7,16 @@ the claimant waits, and what it set aside of the free GPUs is out of reach for j
 import math
 
 from policies.bench.ledger import Ask, Ledger
-from policies.classic.claimant import Claimant, Found
-from policies.classic.cover import Victim
-from policies.classic.gang_search import GangSearch
-from policies.classic.node_search import NodeSearch
-from policies.classic.releasing import Releasing
-from policies.classic.victims import Victims
+from policies.bench.victims.cover import Victim
+from policies.bench.victims.gang_search import GangSearch
+from policies.bench.victims.node_search import NodeSearch
+from policies.bench.victims.outlook import Preemptor, Stops
+from policies.bench.victims.releasing import Releasing
+from policies.bench.victims.table import Victims
 from policies.contract.snapshot import Span
 
 
-class Claims:
+class Preemption:
     def __init__(self, ledger: Ledger, victims: Victims, *, max_preemptions: int) -> None:
         self.ledger = ledger
         self.victims = victims
@@ -35,7 +35,7 @@ class Claims:
         stoppable = self._allowance > 0 and bool(self.victims.stoppable.any())
         return stoppable or bool(self.releasing.nodes)
 
-    def claim(self, claimant: Claimant, ask: Ask, types: tuple[int, ...]) -> bool:
+    def claim(self, claimant: Preemptor, ask: Ask, types: tuple[int, ...]) -> bool:
         """Set room aside for the whole ask, stopping what that needs, or change nothing."""
         if not self._allowance and not self.releasing.nodes:
             return False
@@ -50,21 +50,21 @@ class Claims:
         self._set_aside(claimant, ask, found.nodes)
         return True
 
-    def _may_stop(self, claimant: Claimant) -> bool:
+    def _may_stop(self, claimant: Preemptor) -> bool:
         """False only when there is nobody whom the claimant may stop."""
         if claimant.key < self._highest:
             return True
         guests = any(home != claimant.partition for home in self._homes)
         return guests and bool(self.victims.open_to(claimant.key, claimant.partition).any())
 
-    def _stop(self, victims: list[Victim], claimant: Claimant) -> None:
+    def _stop(self, victims: list[Victim], claimant: Preemptor) -> None:
         for victim in victims:
             self.victims.stop(victim.row)
             self.preempted.append((victim, claimant.row))
             self._nodes.changed(self.releasing.add(victim.row))
         self._allowance -= len(victims)
 
-    def _watts_suffice(self, claimant: Claimant, ask: Ask, found: Found) -> bool:
+    def _watts_suffice(self, claimant: Preemptor, ask: Ask, found: Stops) -> bool:
         if not ask.watts:
             return True
         ledger, releasing, home = self.ledger, self.releasing, claimant.partition
@@ -74,7 +74,7 @@ class Claims:
         most = max(ledger.watts_of(ask, node, ask.gpus) for node in found.nodes)
         return most <= min(ledger.watts_left + coming, ledger.partition_watts_left[home] + at_home)
 
-    def _set_aside(self, claimant: Claimant, ask: Ask, nodes: list[int]) -> None:
+    def _set_aside(self, claimant: Preemptor, ask: Ask, nodes: list[int]) -> None:
         ledger, releasing = self.ledger, self.releasing
         missing, watts, pieces = ask.gpus, 0.0, []
         for node in sorted(nodes, key=lambda node: (-releasing.room(node, ask), node)):

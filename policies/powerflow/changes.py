@@ -16,7 +16,7 @@ from policies.powerflow.defragment import make_block
 _MOST_CLAIMS = 8
 
 
-class CarryOut:
+class Changes:
     def __init__(self, book: Book, candidates: Sequence[Candidate], *, preempts: bool) -> None:
         self.book = book
         self.ledger = book.ledger

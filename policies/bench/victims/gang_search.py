@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from policies.bench.ledger import Ask, Ledger
-from policies.classic.claimant import Claimant, Found, Outlook
-from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.classic.releasing import Releasing
-from policies.classic.victims import Victims
+from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
+from policies.bench.victims.outlook import Outlook, Preemptor, Stops
+from policies.bench.victims.releasing import Releasing
+from policies.bench.victims.table import Victims
 from policies.contract.columns import Bool
 from policies.contract.snapshot import Span
 
@@ -30,8 +30,8 @@ class GangSearch:
         self._hopeless: set[tuple[int, tuple[int, ...], int, Span]] = set()
 
     def cheapest(
-        self, claimant: Claimant, ask: Ask, types: tuple[int, ...], allowance: int
-    ) -> Found | None:
+        self, claimant: Preemptor, ask: Ask, types: tuple[int, ...], allowance: int
+    ) -> Stops | None:
         key = (claimant.partition, types, ask.gpus, ask.span)
         if key in self._hopeless:
             return None
@@ -50,8 +50,8 @@ class GangSearch:
             self._hopeless.add(key)
         return None
 
-    def _best_group(self, groups: _Groups, ask: Ask, open_jobs: Bool) -> Found | None:
-        best: Found | None = None
+    def _best_group(self, groups: _Groups, ask: Ask, open_jobs: Bool) -> Stops | None:
+        best: Stops | None = None
         best_cost = math.inf
         for bound, nodes in groups:
             if bound >= best_cost:
@@ -81,7 +81,7 @@ class GangSearch:
                 groups.append((least, nodes.tolist()))
         return sorted(groups)
 
-    def _in_group(self, nodes: list[int], ask: Ask, open_jobs: Bool) -> Found | None:
+    def _in_group(self, nodes: list[int], ask: Ask, open_jobs: Bool) -> Stops | None:
         inside = np.zeros(len(self.ledger.free), np.bool_)
         inside[nodes] = True
         candidates = self.victims.in_group(inside, open_jobs, _MOST_VICTIMS)
@@ -96,7 +96,7 @@ class GangSearch:
             if victim is None:
                 return None
             chosen = [*chosen, victim]
-        return Found(chosen, nodes)
+        return Stops(chosen, nodes)
 
     def _fits(self, nodes: list[int], ask: Ask, stopped: list[Victim]) -> bool:
         gpus, cpus, mem_mib = {}, {}, {}

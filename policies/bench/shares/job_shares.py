@@ -6,15 +6,15 @@ import numpy as np
 
 from policies.bench.ledger import RowPiece
 from policies.bench.reach import Shape
+from policies.bench.shares.needs import Needs
+from policies.bench.shares.needs_table import NeedsTable
+from policies.bench.shares.packing import Newcomer
+from policies.bench.shares.share_ledger import Holding
 from policies.contract.snapshot import JobState, NodeState, Snapshot
-from policies.shares.appetite import Appetite
-from policies.shares.book import Seat
-from policies.shares.packing import Newcomer
-from policies.shares.table import Appetites
 
 
-class Roster:
-    def __init__(self, snapshot: Snapshot, appetites: Appetites) -> None:
+class JobShares:
+    def __init__(self, snapshot: Snapshot, appetites: NeedsTable) -> None:
         jobs = snapshot.jobs
         self.snapshot = snapshot
         self._appetites = appetites
@@ -42,7 +42,7 @@ class Roster:
             profile=self.profile[row] if self._powered else 0,
         )
 
-    def appetite(self, row: int, gpus: int) -> Appetite:
+    def appetite(self, row: int, gpus: int) -> Needs:
         # A plain tuple finds a kind as well, and is made in a third of the time.
         kind = (
             self.profile[row],
@@ -58,7 +58,7 @@ class Roster:
         gpus = self.gpus[row]
         return Newcomer(row, gpus, self.tenant[row], self.shape(row), self.appetite(row, gpus))
 
-    def residents(self) -> list[Seat]:
+    def residents(self) -> list[Holding]:
         """Running jobs on ready nodes; those on others stay as they are."""
         held, jobs = self.snapshot.placements, self.snapshot.jobs
         ready = (self.snapshot.nodes.state == NodeState.READY)[held.node].tolist()
@@ -70,7 +70,7 @@ class Roster:
             if first < end and all(ready[first:end]):
                 mine = pieces[first:end]
                 gpus = mine[0][1].bit_count() if end - first == 1 else _gpus(mine)
-                seats.append(Seat.of(row, self.appetite(row, gpus), mine))
+                seats.append(Holding.of(row, self.appetite(row, gpus), mine))
         return seats
 
 
