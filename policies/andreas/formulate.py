@@ -20,14 +20,6 @@ from policies.contract.snapshot import UNLIMITED, JobState, Snapshot
 from policies.pricing.price_line import PriceLine
 
 
-class Rules(NamedTuple):
-    """What a problem takes from the policy beside its prices."""
-
-    rho: float = 0.0
-    exclusive: bool = False
-    proxy: bool = False
-
-
 class Formulated(NamedTuple):
     """A problem with what leads back to the snapshot, and the jobs in order of pressure."""
 
@@ -61,7 +53,6 @@ def formulate(
     rows: I64,
     parameters: CostParameters,
     line: PriceLine,
-    rules: Rules,
 ) -> Formulated:
     """`rows` are scheduled; what other jobs hold is theirs."""
     jobs, tenants = snapshot.jobs, snapshot.tenants
@@ -82,12 +73,12 @@ def formulate(
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
     fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
     fixed_s = remaining_s(snapshot, fixed, parameters.default_run_s)
-    free = np.where(book.busy > 0, 0, book.free) if rules.exclusive else book.free
+    free = np.where(book.busy > 0, 0, book.free) if parameters.exclusive else book.free
     problem = AndreasProblem(
         job_weight=weight[rows],
         job_slack_s=slack_s[rows],
         job_slowest_s=slowest_s,
-        job_penalty=rules.rho * weight[rows] * late_s,
+        job_penalty=parameters.rho * weight[rows] * late_s,
         job_tenant=jobs.tenant[rows].astype(np.int64),
         job_reach=reaches.of_job,
         job_cpus=jobs.cpus_per_gpu[rows].astype(np.int64),
@@ -123,9 +114,9 @@ def formulate(
         price=line.price,
         price_area=line.area,
         limited=_limited(snapshot),
-        exclusive=rules.exclusive,
+        exclusive=parameters.exclusive,
         lends=bool(snapshot.partitions.lends.any()),
-        proxy=rules.proxy,
+        proxy=parameters.by_proxy,
     )
     # A job without any configuration has no fastest time; it comes last.
     fastest_s = known.fastest_s()

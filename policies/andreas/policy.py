@@ -6,7 +6,7 @@ import numpy as np
 
 from policies.andreas.deferral import start_later_s
 from policies.andreas.filling import fill_up
-from policies.andreas.formulate import Formulated, Rules, formulate, weights
+from policies.andreas.formulate import Formulated, formulate, weights
 from policies.andreas.parameters import (
     AndreasParameters,
     CostParameters,
@@ -69,8 +69,7 @@ class Andreas:
         return queue[np.isnan(later_s[queue])], later_s
 
     def _formulate(self, snapshot: Snapshot, rows: I64, line: PriceLine) -> Formulated:
-        rules = Rules(rho=self.parameters.rho, proxy=self.parameters.objective == "proxy")
-        return formulate(snapshot, rows, self.parameters, line, rules)
+        return formulate(snapshot, rows, self.parameters, line)
 
     def _choose(self, snapshot: Snapshot, queue: I64, line: PriceLine) -> _Chosen:
         """The best schedule; one that leaves running jobs alone unless the best saves enough."""
@@ -129,8 +128,7 @@ class FirstPrinciple:
     def plan(self, snapshot: Snapshot) -> Plan:
         parameters, queue = self.parameters, startable(snapshot)
         line = price_line(snapshot, parameters.default_price_per_kwh)
-        rules = Rules(exclusive=parameters.exclusive)
-        formulated = formulate(snapshot, queue, parameters, line, rules)
+        formulated = formulate(snapshot, queue, parameters, line)
         order = np.argsort(self._key(snapshot, queue), kind="stable")
         chosen = _Chosen(formulated, greedy(formulated, order), {})
         target = target_of(formulated, chosen.schedule, None)

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.compiled import compiled_kernel
+from policies.andreas import kernel as plain_kernel
 from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.problem import AndreasProblem, Elite, How, Scratch
+from policies.bench.compiled import compiled
 from policies.contract.columns import F64, I64
 
 _MASK64 = 2**64 - 1
@@ -52,7 +53,7 @@ def search(
     kernel: ModuleType | None = None,
 ) -> NodeSchedule:
     """`kernel` is the compiled one unless a test brings its twin."""
-    code = kernel or compiled_kernel()
+    code = kernel or compiled(plain_kernel)
     problem, order = formulated.problem, formulated.order()
     room = Scratch.of(problem, generator_state(seed))
     how = How(parameters.iterations, parameters.alpha, parameters.swap_bias, parameters.walks_on)
@@ -79,7 +80,7 @@ def _no_elite(size: int, jobs: int) -> Elite:
 
 def greedy(formulated: Formulated, order: I64, kernel: ModuleType | None = None) -> NodeSchedule:
     """The one schedule along an order."""
-    code, problem = kernel or compiled_kernel(), formulated.problem
+    code, problem = kernel or compiled(plain_kernel), formulated.problem
     return _built(
         code, problem, Scratch.of(problem), Construction(0.0, order, np.full(len(order), -1))
     )
@@ -90,7 +91,7 @@ def grown(
 ) -> NodeSchedule:
     """The schedule with idle GPUs handed to residents; its value stays that of the search."""
     code, problem, room = (
-        kernel or compiled_kernel(),
+        kernel or compiled(plain_kernel),
         formulated.problem,
         Scratch.of(formulated.problem),
     )

@@ -11,6 +11,9 @@ from policies.bench.power import held_gpus
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import Blocked, JobState, Snapshot
 
+QUEUE_GPU_S = (3_200.0, 32_000.0, 320_000.0)
+"""Attained GPU-seconds at which a job sinks into the next queue, unless a policy is told others."""
+
 Ordering = Callable[[Snapshot, F64], F64]
 """From the snapshot and every job's seconds still to run (inf when unknown) to its number."""
 

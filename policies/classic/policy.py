@@ -1,8 +1,6 @@
 """The classic policy: an ordering, a placement, a preemption rule and a backfill rule, composed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -10,11 +8,12 @@ from policies.bench.ladder import Ladders
 from policies.bench.ledger import Hold, Ledger, RowPiece
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.orderings import Ordering, ranked
-from policies.bench.placement import PLACEMENTS, PlacementName
+from policies.bench.placement import PLACEMENTS
 from policies.bench.victims.preemption import Preemption
 from policies.bench.victims.table import Victims, lost_s
 from policies.classic.backfill import Backfill
 from policies.classic.moving import Moves
+from policies.classic.parameters import ClassicParameters
 from policies.classic.queue_pass import QueuePass, Served, waiting
 from policies.contract.columns import F64, I64
 from policies.contract.plan import Explained, Move, Plan, Preempt, Start
@@ -26,25 +25,10 @@ from policies.explain.waiting import Left, explain
 _QUEUED, _STOPPING = int(JobState.QUEUED), int(JobState.STOPPING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What tells one classic policy from another."""
-
-    ordering: Ordering
-    placement: PlacementName
-    min_run_s: float
-    max_preemptions: int
-    strict: bool = False
-    preempt: bool = False
-    migration: bool = False
-    reservations: int = 0
-    default_run_s: float = 0.0
-    clock: Literal["max", "efficient"] = "max"
-
-
 class Classic:
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: ClassicParameters, ordering: Ordering) -> None:
         self.rules = rules
+        self.ordering = ordering
         self._shelf = LayoutCache()
 
     @property
@@ -65,7 +49,7 @@ class Classic:
             shelf=self._shelf,
         )
         remaining_s = np.fmin(jobs.est_run_s, np.inf)  # inf where unknown: fmin passes over nan
-        key = rules.ordering(snapshot, remaining_s)
+        key = self.ordering(snapshot, remaining_s)
         queued = jobs.state == _QUEUED
         blocked = jobs.blocked.astype(np.bool_)
         queue = ranked(snapshot, key, (queued & ~blocked).nonzero()[0])
@@ -116,11 +100,11 @@ class Classic:
         ):
             return None
         lost = lost_s(snapshot)
-        key_once_stopped = rules.ordering(snapshot, remaining_s + lost)
+        key_once_stopped = self.ordering(snapshot, remaining_s + lost)
         victims = Victims(
             snapshot,
             np.minimum(key, key_once_stopped),
-            min_run_s=rules.min_run_s,
+            min_run_s=rules.safe_s,
             by_rank=rules.preempt,
             lost=lost,
         )
@@ -143,7 +127,7 @@ class Classic:
         if not self.rules.migration:
             return None
         everyone = np.full(len(ledger.snapshot.jobs), np.inf)
-        min_run_s = self.rules.min_run_s
+        min_run_s = self.rules.safe_s
         return Moves(ledger, Victims(ledger.snapshot, everyone, min_run_s=min_run_s, by_rank=True))
 
     def _backfill(self, ledger: Ledger) -> Backfill | None:

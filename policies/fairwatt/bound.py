@@ -4,8 +4,9 @@ from types import ModuleType
 
 import numpy as np
 
+from policies.bench.compiled import compiled
 from policies.contract.columns import F64
-from policies.fairwatt.compiled import compiled_kernel
+from policies.fairwatt import kernel as plain_kernel
 from policies.fairwatt.problem import FairwattProblem
 
 ITERATIONS = 80
@@ -26,7 +27,7 @@ class Rents:
         self.bound = -np.inf
         self.alone: F64 = np.zeros(len(problem.rows))
         """What every job would pay at least if it had all GPUs for itself."""
-        self._code = kernel or compiled_kernel()
+        self._code = kernel or compiled(plain_kernel)
         self._length_s = np.diff(problem.ahead.edges_s)
         self._supply = problem.ahead.free * self._length_s
         self._price: F64 = np.zeros_like(self._supply)

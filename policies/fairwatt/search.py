@@ -14,10 +14,11 @@ from types import ModuleType
 
 import numpy as np
 
+from policies.bench.compiled import compiled
 from policies.contract.columns import F64, I64, Bool
+from policies.fairwatt import kernel as plain_kernel
 from policies.fairwatt.arrays import Made
 from policies.fairwatt.bound import Rents
-from policies.fairwatt.compiled import compiled_kernel
 from policies.fairwatt.problem import FairwattProblem
 
 # How far ahead of its due date a job gains urgency, in mean run times (Vepsalainen and Morton's
@@ -63,7 +64,7 @@ def search(
     problem: FairwattProblem, budget: Budget, *, preempt: bool, kernel: ModuleType | None = None
 ) -> SlotSchedule:
     """`kernel` is the compiled one unless a test brings its twin."""
-    code, count = kernel or compiled_kernel(), len(problem.rows)
+    code, count = kernel or compiled(plain_kernel), len(problem.rows)
     rents = Rents(problem, code)
     order = by_value(problem, urgency(problem))
     only_order = problem.only_order()

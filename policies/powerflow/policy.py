@@ -1,13 +1,11 @@
 """An elastic policy: decide what every job is to have, then change what pays to be changed."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from policies.bench.ladder import ClockName, Ladders
+from policies.bench.ladder import Ladders
 from policies.bench.ledger import Ledger
 from policies.bench.machine_layout import LayoutCache
-from policies.bench.placement import PLACEMENTS, PlacementName
+from policies.bench.placement import PLACEMENTS
 from policies.contract.columns import I64
 from policies.contract.plan import Explained, Plan
 from policies.contract.snapshot import JobState, Snapshot
@@ -16,25 +14,15 @@ from policies.powerflow.book import Book
 from policies.powerflow.candidates import Candidate, Roster
 from policies.powerflow.changes import Changes
 from policies.powerflow.greedy import Growth, footing
+from policies.powerflow.parameters import AfsParameters, PowerFlowParameters
 from policies.powerflow.pools import PoolRoom
 from policies.powerflow.switching import switched
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What tells one elastic policy from another."""
-
-    growth: Growth
-    placement: PlacementName
-    clock: ClockName
-    min_run_s: float
-    preempt: bool
-    power_off: bool
-
-
 class Elastic:
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: PowerFlowParameters | AfsParameters, growth: Growth) -> None:
         self.rules = rules
+        self.growth = growth
         self._ladders: Ladders | None = None
         self._shelf = LayoutCache()
 
@@ -52,7 +40,7 @@ class Elastic:
         room = PoolRoom(snapshot, roster.movable, roster.tuned, switches=rules.power_off)
         candidates = roster.candidates(room, self._ladders_of(snapshot))
         footing(room, candidates)
-        rules.growth(room, candidates)
+        self.growth(room, candidates)
         ledger = Ledger(
             snapshot,
             PLACEMENTS[rules.placement],

@@ -1,7 +1,6 @@
 """How the runnable jobs get CPUs and memory with their GPUs: proportional, GREEDY, TUNE and OPT."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
@@ -11,8 +10,7 @@ from policies.bench.shares.packing import Newcomer, Packing, Tune
 from policies.bench.shares.share_ledger import Holding, ShareLedger
 from policies.contract.snapshot import Span
 from policies.synergy.optimum import best_shares
-
-PackingName = Literal["proportional", "greedy", "tune", "opt"]
+from policies.synergy.parameters import PackingName
 
 
 def first_fit(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:

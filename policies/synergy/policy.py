@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policies.bench import orderings
 from policies.bench.ledger import Ledger, RowPiece
 from policies.bench.machine_layout import LayoutCache
-from policies.bench.orderings import Ordering, ranked
+from policies.bench.orderings import ranked
 from policies.bench.shares.exchange import exchange
 from policies.bench.shares.job_shares import JobShares
 from policies.bench.shares.needs import Share
@@ -26,25 +27,24 @@ from policies.contract.plan import Move, Plan, Preempt, Retune, Start
 from policies.contract.plan_columns import pieces_of
 from policies.contract.snapshot import Blocked, JobState, Snapshot
 from policies.explain.waiting import Left, explain
-from policies.synergy.packing import PACKINGS, PackingName
+from policies.synergy.packing import PACKINGS
+from policies.synergy.parameters import SynergyOrdering, SynergyParameters
 from policies.synergy.runnable import Runnable, RunnableSearch
 
 Stopped = list[tuple[Victim, int]]
 """Who is stopped, and the row of the job it is stopped for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    ordering: Ordering
-    packing: PackingName
-    preempt: bool
-    min_run_s: float
-    max_preemptions: int
-    migration: bool
+ORDERINGS: dict[SynergyOrdering, orderings.Ordering] = {
+    "fifo": orderings.fifo,
+    "srtf": orderings.shortest_remaining,
+    "las": orderings.least_attained_service(orderings.QUEUE_GPU_S),
+    "ftf": orderings.finish_time_fairness,
+}
 
 
 class Synergy:
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: SynergyParameters) -> None:
         self.rules = rules
         # Kept from round to round only to spare work: no plan depends on what lies here.
         self._appetites: NeedsTable | None = None
@@ -77,7 +77,11 @@ class _Packed:
 
 class _Round:
     def __init__(
-        self, rules: Rules, snapshot: Snapshot, appetites: NeedsTable, shelf: LayoutCache
+        self,
+        rules: SynergyParameters,
+        snapshot: Snapshot,
+        appetites: NeedsTable,
+        shelf: LayoutCache,
     ) -> None:
         jobs = snapshot.jobs
         self.rules = rules
@@ -86,7 +90,7 @@ class _Round:
         self.roster = JobShares(snapshot, appetites)
         self.running: Bool = jobs.state == JobState.RUNNING
         self.remaining_s: F64 = np.where(np.isnan(jobs.est_run_s), np.inf, jobs.est_run_s)
-        self.key: F64 = rules.ordering(snapshot, self.remaining_s)
+        self.key: F64 = ORDERINGS[rules.ordering](snapshot, self.remaining_s)
         funded = (snapshot.tenants.energy_left_j > 0)[jobs.tenant]
         candidate = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO) & funded
         self.order: I64 = ranked(snapshot, self.key, np.flatnonzero(self.running | candidate))
@@ -130,7 +134,7 @@ class _Round:
 
     def _victims(self) -> Victims:
         rules, snapshot = self.rules, self.snapshot
-        once_stopped = rules.ordering(snapshot, self.remaining_s + lost_s(snapshot))
+        once_stopped = ORDERINGS[rules.ordering](snapshot, self.remaining_s + lost_s(snapshot))
         return Victims(
             snapshot,
             np.minimum(self.key, once_stopped),

@@ -20,7 +20,7 @@ from lab.experiments.synergy.settings import (
     ROUND_S,
     Case,
 )
-from policies.synergy.packing import PackingName
+from policies.synergy.parameters import PackingName
 from simulator.metrics.intervals import Interval
 from simulator.progress import say, tell
 from simulator.report.files import write_json

@@ -25,7 +25,7 @@ from policies.contract.policy import Policy
 from policies.contract.snapshot import JobState, Snapshot
 from policies.registry import build
 from policies.synergy.optimum import best_shares
-from policies.synergy.packing import PackingName
+from policies.synergy.parameters import PackingName
 from simulator.engine import Engine, Outcome
 from simulator.log import End
 from simulator.measure import measure

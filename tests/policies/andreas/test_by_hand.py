@@ -7,7 +7,7 @@ import pytest
 
 from lab.experiments.andreas.settings import ANDREAS
 from policies.andreas import kernel
-from policies.andreas.formulate import Formulated, Rules, formulate, weights
+from policies.andreas.formulate import Formulated, formulate, weights
 from policies.andreas.parameters import (
     PRIORITY_WEIGHTS,
     AndreasParameters,
@@ -39,8 +39,7 @@ TURING_W = {1: 400.0, 2: 480.0}
 def formulated(snapshot: Snapshot, parameters: AndreasParameters = PAPER) -> Formulated:
     line = price_line(snapshot, parameters.default_price_per_kwh)
     rows = np.arange(len(snapshot.jobs))
-    rules = Rules(rho=parameters.rho, proxy=parameters.objective == "proxy")
-    return formulate(snapshot, rows, parameters, line, rules)
+    return formulate(snapshot, rows, parameters, line)
 
 
 def where(plan: Plan) -> dict[int, tuple[int, int]]:

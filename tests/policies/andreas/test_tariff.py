@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lab.experiments.andreas.settings import ANDREAS
-from policies.andreas.formulate import Rules, formulate
+from policies.andreas.formulate import formulate
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.policy import Andreas
 from policies.contract.invariants import check_plan
@@ -120,9 +120,9 @@ def test_a_dear_evening_makes_the_faster_configuration_the_cheaper_one() -> None
     evening = told((-60.0, 0.1), (17.8042 * 160, 3.0))
     snapshot = by_day_and_night(30_000, evening)
     line = price_line(snapshot, 0.2)
-    known = formulate(snapshot, np.arange(1), PAPER, line, Rules()).configurations
+    known = formulate(snapshot, np.arange(1), PAPER, line).configurations
     assert (known.kind[0], known.gpus[0]) == (TESLA, 2)
     flat = by_day_and_night(30_000, told((-60.0, 0.1)))
     line = price_line(flat, 0.2)
-    known = formulate(flat, np.arange(1), PAPER, line, Rules()).configurations
+    known = formulate(flat, np.arange(1), PAPER, line).configurations
     assert (known.kind[0], known.gpus[0]) == (TESLA, 1)
