@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.bench.power import watts_per_gpu
-from policies.bench.victims.table import lost_s
+from policies.bench.power import busy_gpu_w, watts_per_gpu
+from policies.bench.roster import lost_s
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.snapshot import JobState, Snapshot
 from policies.pricing.price_line import PriceLine
@@ -64,7 +64,8 @@ def configurations(
     """`capacity` is over (row, GPU type): the most GPUs that one node within reach has."""
     job, kind, gpus, seconds, gpu_w = _possible(snapshot, rows, capacity, default_run_s)
     seconds = seconds + _switching_s(snapshot, rows[job], kind, gpus)
-    watts = machine.base_w[kind] + gpus * (gpu_w - machine.idle_w[kind] + machine.host_w[kind])
+    each_w = busy_gpu_w(gpu_w, machine.idle_w[kind], machine.host_w[kind])
+    watts = machine.base_w[kind] + gpus * each_w
     meets = seconds <= (snapshot.jobs.deadline_s - snapshot.now_s)[rows[job]]
     key = np.where(meets, watts * line.cost(0.0, seconds), seconds)
     order = np.lexsort((kind, gpus, key, ~meets, job))

@@ -10,6 +10,7 @@ from policies.andreas.parameters import CostParameters
 from policies.andreas.problem import AndreasProblem
 from policies.bench.power import (
     budget_w,
+    busy_gpu_w,
     host_watts_per_gpu,
     idle_draw_w,
     piece_watts,
@@ -57,8 +58,8 @@ def formulate(
     """`rows` are scheduled; what other jobs hold is theirs."""
     jobs, tenants = snapshot.jobs, snapshot.tenants
     machines = NodeClasses.of(snapshot, parameters.energy)
-    book = _Book(snapshot, rows, machines)
-    reaches = Reaches.of(snapshot, machines, rows, book.most)
+    capacity = _Capacity(snapshot, rows, machines)
+    reaches = Reaches.of(snapshot, machines, rows, capacity.most)
     known = configurations(
         snapshot,
         rows,
@@ -71,9 +72,9 @@ def formulate(
     slack_s = jobs.deadline_s - snapshot.now_s
     slowest_s = known.slowest_s()
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
-    fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
+    fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~capacity.scheduled)
     fixed_s = remaining_s(snapshot, fixed, parameters.default_run_s)
-    free = np.where(book.busy > 0, 0, book.free) if parameters.exclusive else book.free
+    free = np.where(capacity.busy > 0, 0, capacity.free) if parameters.exclusive else capacity.free
     problem = AndreasProblem(
         job_weight=weight[rows],
         job_slack_s=slack_s[rows],
@@ -83,7 +84,7 @@ def formulate(
         job_reach=reaches.of_job,
         job_cpus=jobs.cpus_per_gpu[rows].astype(np.int64),
         job_mem_mib=jobs.mem_mib_per_gpu[rows].copy(),
-        job_budget_w=book.budget_w[rows],
+        job_budget_w=capacity.budget_w[rows],
         first_config=known.first,
         meeting=known.meeting,
         config_type=known.kind,
@@ -95,21 +96,21 @@ def formulate(
         class_first=machines.class_first,
         node_class=machines.node_class,
         node_free=free,
-        node_busy=book.busy,
-        node_cpus=book.cpus,
-        node_mem_mib=book.mem_mib,
+        node_busy=capacity.busy,
+        node_cpus=capacity.cpus,
+        node_mem_mib=capacity.mem_mib,
         node_base_w=machines.base_w,
         node_host_w=machines.host_w,
         node_budget_w=host_watts_per_gpu(snapshot)[machines.rows],
         quota=tenants.quota_gpus.astype(np.int64),
         quota_by_type=tenants.quota_by_type.astype(np.int64),
-        used=book.used,
-        used_by_type=book.used_by_type,
-        watts_left=book.watts_left,
+        used=capacity.used,
+        used_by_type=capacity.used_by_type,
+        watts_left=capacity.watts_left,
         fixed_weight=weight[fixed],
         fixed_slack_s=slack_s[fixed],
         fixed_first_s=float(fixed_s.min(initial=np.inf)),
-        fixed_w=book.fixed_w,
+        fixed_w=capacity.fixed_w,
         price_at_s=line.at_s,
         price=line.price,
         price_area=line.area,
@@ -141,7 +142,7 @@ def remaining_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
     return np.where(known, np.maximum(measured_s, 1.0), left_s)
 
 
-class _Book:
+class _Capacity:
     """What the nodes, tenants and the power budget have, were the scheduled jobs not there."""
 
     def __init__(self, snapshot: Snapshot, rows: I64, machines: NodeClasses) -> None:
@@ -187,5 +188,5 @@ class _Book:
         number = np.full(len(snapshot.nodes), -1, np.int64)
         number[machines.rows] = np.arange(len(machines.rows))
         host_w = np.append(machines.host_w, 0.0)[number[node]]
-        watts = gpus * (each_w[job, kind] - machines.idle_w[kind] + host_w)
+        watts = gpus * busy_gpu_w(each_w[job, kind], machines.idle_w[kind], host_w)
         return float(watts.sum() + machines.base_w[self.busy > 0].sum())

@@ -1,45 +1,40 @@
-"""One round at the desk: the queue is served in order, first from home, then by borrowing."""
+"""One pass over the queue in order: first everybody at home, then by borrowing."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import numpy as np
 
-from policies.bench.ledger import Ask, Hold, Ledger
-from policies.bench.reach import Atlas, shapes_of
+from policies.bench.draft import Draft
+from policies.bench.ledger import Ask, Hold
+from policies.bench.reach import shapes_of
 from policies.bench.victims.outlook import Preemptor
 from policies.bench.victims.preemption import Preemption
 from policies.classic.backfill import Backfill
 from policies.classic.moving import Moves
 from policies.contract.columns import F64, I64
-
-
-@dataclass(slots=True)
-class Served:
-    """What came of every position of the queue."""
-
-    holds: list[Hold | None]
-    claimed: list[bool]
-    until_s: list[float] = field(default_factory=list)
+from policies.contract.plan import Start
 
 
 class QueuePass:
     def __init__(
         self,
-        ledger: Ledger,
-        atlas: Atlas,
+        draft: Draft,
         queue: I64,
         key: F64,
         *,
         strict: bool,
-        claims: Preemption | None,
+        preemption: Preemption | None,
         backfill: Backfill | None,
-        moves: Moves | None = None,
+        moves: Moves | None,
+        clock_mhz: Callable[[int, Hold], int],
     ) -> None:
-        snapshot = ledger.snapshot
+        snapshot, ledger = draft.snapshot, draft.ledger
+        self.draft = draft
         self.ledger = ledger
         self.strict = strict
-        self.claims = claims
+        self.preemption = preemption
         self.backfill = backfill
+        self.clock_mhz = clock_mhz
         self.moves = moves
         self.moved_for: set[int] = set()
         self.rows: list[int] = queue.tolist()
@@ -54,16 +49,19 @@ class QueuePass:
             ledger.ask(shape, like_job=like_job[index], mixes_home_and_lent=mixes)
             for index, shape in enumerate(self.shapes)
         ]
-        self._atlas = atlas
         self._possible: dict[int, bool] = {}
-        count = len(self.rows)
-        self.served = Served([None] * count, [False] * count, [float("nan")] * count)
+        self._reserved: set[int] = set()
+        self._until_s: F64 = np.full(len(snapshot.jobs), np.nan)
 
-    def serve(self) -> Served:
+    def run(self) -> F64:
+        """Write the draft; returns by job row when a reservation lets it start."""
         self._from_home()
         if any(shape.borrows for shape in self.shapes):
             self._by_borrowing()
-        return self.served
+        for victim, row in self.preemption.preempted if self.preemption else ():
+            self.draft.preempt(victim.row, row)
+        self.draft.reserved += sorted(self._reserved)
+        return self._until_s
 
     def _from_home(self) -> None:
         # Room only shrinks, so a shape that found none finds none later in the round.
@@ -86,50 +84,59 @@ class QueuePass:
                 continue
             if home not in stuck and self._move(at, home, ask, types):
                 continue
-            if self._claim(at, home, ask, types):
+            if self._preempt(at, home, ask, types):
                 continue
             stuck.add(home)
             if self.backfill is None:
                 closed[index] = types is ask.types
             else:
                 start_s = self.backfill.reserve(self.rows[at], home, ask, types)
-                self.served.until_s[at] = float("nan") if start_s is None else start_s
+                if start_s is not None:
+                    self._until_s[self.rows[at]] = start_s
 
     def _is_possible(self, index: int) -> bool:
         """Whether the shape could ever start; asked only of shapes that did not."""
         if index not in self._possible:
-            reason = self._atlas.structural_reason(self.shapes[index])
+            reason = self.ledger.atlas.structural_reason(self.shapes[index])
             self._possible[index] = reason is None
         return self._possible[index]
 
     def _start_at_home(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
         if self.backfill is None:
-            hold = self.ledger.try_place(ask, self.tenants[at], types)
-        else:
-            hold = self.backfill.start(self.rows[at], home, ask, types)
-        self.served.holds[at] = hold
-        return hold is not None
+            return self._start(at, self.ledger.try_place(ask, self.tenants[at], types))
+        return self._start(at, self.backfill.start(self.rows[at], home, ask, types))
+
+    def _start(self, at: int, hold: Hold | None) -> bool:
+        if hold is None:
+            return False
+        row = self.rows[at]
+        self.draft.write(Start, row, hold.pieces, self.clock_mhz(row, hold))
+        return True
 
     def _move(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
         """Only for the first job of a partition that does not fit, and once a round."""
         if self.moves is None or home in self.moved_for:
             return False
-        preempted = self.claims.preempted if self.claims else ()
+        preempted = self.preemption.preempted if self.preemption else ()
         stopped = frozenset(victim.row for victim, _ in preempted)
-        self.served.claimed[at] = self.moves.make_room(ask, self.tenants[at], types, stopped)
+        moved = self.moves.make_room(ask, self.tenants[at], types, stopped)
         self.moved_for.add(home)
-        if self.claims is not None:
-            for row, _ in self.moves.made:
-                self.claims.victims.stop(row)
-        return self.served.claimed[at]
+        if self.preemption is not None:
+            for row in moved:
+                self.preemption.victims.stop(row)
+        return self._reserve(at, found=bool(moved))
 
-    def _claim(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
-        if self.claims is None or (self.backfill is not None and self.backfill.promised(home)):
+    def _preempt(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
+        if self.preemption is None or (self.backfill is not None and self.backfill.promised(home)):
             # Behind a reservation, work would be stopped for room that is kept for another job.
             return False
-        claimant = Preemptor(self.rows[at], self.keys[at], self.tenants[at], home)
-        self.served.claimed[at] = self.claims.claim(claimant, ask, types)
-        return self.served.claimed[at]
+        preemptor = Preemptor(self.rows[at], self.keys[at], self.tenants[at], home)
+        return self._reserve(at, found=self.preemption.make_room(preemptor, ask, types))
+
+    def _reserve(self, at: int, *, found: bool) -> bool:
+        if found:
+            self._reserved.add(self.rows[at])
+        return found
 
     def _by_borrowing(self) -> None:
         """After every owner was served, so that nobody's idle GPU is lent before it is asked."""
@@ -137,7 +144,8 @@ class QueuePass:
         stuck: set[int] = set()
         for at, index in enumerate(self.shape_of):
             shape = self.shapes[index]
-            if closed[index] or self.served.holds[at] or self.served.claimed[at]:
+            row = self.rows[at]
+            if closed[index] or row in self.draft.placed or row in self._reserved:
                 continue
             if not (shape.borrows or self.strict):
                 continue
@@ -148,14 +156,8 @@ class QueuePass:
             if self.strict and shape.partition in stuck:
                 continue
             hold = self.ledger.try_place(ask, tenant, types, borrow=shape.borrows)
-            self.served.holds[at] = hold
-            if hold is None:
+            if not self._start(at, hold):
                 possible = self._is_possible(index)
                 if possible:
                     stuck.add(shape.partition)
                 closed[index] = types is ask.types or not possible
-
-
-def waiting(served: Served) -> I64:
-    """Positions of the queue that did not start."""
-    return np.array([at for at, hold in enumerate(served.holds) if hold is None], np.int64)

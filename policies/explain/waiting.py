@@ -1,5 +1,6 @@
 """The waits of a round: the lowest reason on the ladder for every job left, evidence shared."""
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +9,7 @@ from policies.bench.ledger import Ledger
 from policies.bench.reach import Atlas, Shape, shapes_of
 from policies.contract.columns import F64, I32, I64, Bool, numbered
 from policies.contract.plan import WaitTable
-from policies.contract.snapshot import UNLIMITED, Blocked, Snapshot
+from policies.contract.snapshot import UNLIMITED, Blocked, JobState, Snapshot
 from policies.explain.evidence import Examiner
 from policies.explain.reasons import Evidence, Remedy, WaitReason
 
@@ -24,6 +25,34 @@ class Left:
     until_s: F64
     for_tariff: Bool | None = None
     """The job is put off until energy is cheaper."""
+
+
+def left_waiting(
+    snapshot: Snapshot,
+    queue: I64,
+    started: Container[int],
+    reserved: Sequence[int] = (),
+    until_s: F64 | None = None,
+    for_tariff: Bool | None = None,
+) -> Left:
+    """The rows of `queue`, in its order, that were not started, then all other queued ones.
+
+    For the `reserved` work is being stopped; `until_s` and `for_tariff` are by job row.
+    """
+    at = np.array([i for i, row in enumerate(queue.tolist()) if row not in started], np.int64)
+    others = snapshot.jobs.state == JobState.QUEUED
+    others[queue] = False
+    behind = np.flatnonzero(others)
+    rows = np.concatenate([queue[at], behind])
+    claimed = np.zeros(len(snapshot.jobs), np.bool_)
+    claimed[list(reserved)] = True
+    return Left(
+        rows=rows,
+        ahead=np.concatenate([at, np.zeros(len(behind), np.int64)]).astype(np.int32),
+        claimed=claimed[rows],
+        until_s=np.full(len(rows), np.nan) if until_s is None else until_s[rows],
+        for_tariff=None if for_tariff is None else for_tariff[rows],
+    )
 
 
 def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policies.bench.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
-from policies.bench.victims.table import lost_s
+from policies.bench.roster import lost_s
 from policies.contract.columns import F64, I32, I64, Bool
 from policies.contract.snapshot import JobState, ProfileTable, Snapshot
 from policies.fairwatt.speeds import Speeds

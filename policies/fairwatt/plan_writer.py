@@ -8,9 +8,9 @@ import numpy as np
 from policies.bench.ledger import Ask, Ledger, RowPiece
 from policies.bench.power import watts_at
 from policies.bench.reach import shapes_of
+from policies.bench.roster import lost_s
 from policies.bench.shares.packing import Newcomer
 from policies.bench.victims.less_urgent import LessUrgent
-from policies.bench.victims.table import lost_s
 from policies.contract.plan import Move, Piece, Preempt, Resize, Retune, SetClock, Start
 from policies.contract.snapshot import Snapshot
 from policies.fairwatt.problem import FairwattProblem

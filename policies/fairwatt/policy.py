@@ -55,7 +55,7 @@ class Fairwatt:
             within.snapshot,
             PLACEMENTS[given.placement],
             keeps_blocks=given.placement == "buddy",
-            shelf=self._shelf,
+            layouts=self._shelf,
         )
         seating = (
             None if appetites is None else ShareTuner(ledger, JobShares(within.snapshot, appetites))

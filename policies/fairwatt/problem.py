@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.andreas.policy import startable
+from policies.bench.roster import lost_s, startable
 from policies.bench.shares.needs_table import NeedsTable
-from policies.bench.victims.table import lost_s
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.fairwatt.arrays import Ahead, Wants, Ways

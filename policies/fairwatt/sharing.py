@@ -6,9 +6,9 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
+from policies.bench.roster import lost_s
 from policies.bench.shares.needs import SharePoint
 from policies.bench.shares.share_ledger import Holding
-from policies.bench.victims.table import lost_s
 from policies.contract.columns import Bool
 from policies.contract.plan import Move, Placing, Retune
 from policies.contract.plan_columns import pieces_of, rows_of

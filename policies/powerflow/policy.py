@@ -2,21 +2,17 @@
 
 import numpy as np
 
+from policies.bench.draft import Draft
 from policies.bench.ladder import Ladders
-from policies.bench.ledger import Ledger
 from policies.bench.machine_layout import LayoutCache
-from policies.bench.placement import PLACEMENTS
-from policies.contract.columns import I64
-from policies.contract.plan import Explained, Plan
-from policies.contract.snapshot import JobState, Snapshot
-from policies.explain.waiting import Left, explain
-from policies.powerflow.book import Book
-from policies.powerflow.candidates import Candidate, Roster
+from policies.bench.placement import placing_ledger
+from policies.contract.plan import Plan
+from policies.contract.snapshot import NodeState, Snapshot
+from policies.powerflow.candidates import Candidate, candidates_of, movable_jobs, tuned_jobs
 from policies.powerflow.changes import Changes
 from policies.powerflow.greedy import Growth, footing
 from policies.powerflow.parameters import AfsParameters, PowerFlowParameters
 from policies.powerflow.pools import PoolRoom
-from policies.powerflow.switching import switched
 
 
 class Elastic:
@@ -24,7 +20,7 @@ class Elastic:
         self.rules = rules
         self.growth = growth
         self._ladders: Ladders | None = None
-        self._shelf = LayoutCache()
+        self._layouts = LayoutCache()
 
     @property
     def work_conserving(self) -> bool:
@@ -36,33 +32,18 @@ class Elastic:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         rules = self.rules
-        roster = Roster(snapshot, min_run_s=rules.min_run_s)
-        room = PoolRoom(snapshot, roster.movable, roster.tuned, switches=rules.power_off)
-        candidates = roster.candidates(room, self._ladders_of(snapshot))
+        movable = movable_jobs(snapshot, rules.min_run_s)
+        room = PoolRoom(snapshot, movable, tuned_jobs(snapshot), switches=rules.power_off)
+        ladders = self._ladders_of(snapshot)
+        candidates = candidates_of(snapshot, room, ladders, min_run_s=rules.min_run_s)
         footing(room, candidates)
         self.growth(room, candidates)
-        ledger = Ledger(
-            snapshot,
-            PLACEMENTS[rules.placement],
-            keeps_blocks=rules.placement == "buddy",
-            shelf=self._shelf,
-        )
-        book = Book(ledger)
-        changes = Changes(book, candidates, preempts=rules.preempt)
-        changes.run()
-        power = switched(room, ledger) if rules.power_off else ()
-
-        def say_why() -> Explained:
-            return explain(ledger, ledger.atlas, _left(snapshot, changes))
-
-        return Plan(
-            starts=tuple(book.starts),
-            preempts=tuple(book.preempts),
-            moves=tuple(book.moves),
-            resizes=tuple(book.resizes),
-            clocks=tuple(book.clocks),
-            power=power,
-            explain=say_why,
+        draft = Draft(placing_ledger(snapshot, rules.placement, self._layouts))
+        Changes(draft, candidates, preempts=rules.preempt).run()
+        if rules.power_off:
+            switch_nodes(room, draft)
+        return draft.plan(
+            np.array([one.row for one in candidates if not one.running], np.int64),
             objective=_mean_left_s(candidates),
             shown=_shown(room, candidates),
         )
@@ -75,21 +56,17 @@ class Elastic:
         return known
 
 
-def _left(snapshot: Snapshot, changes: Changes) -> Left:
-    jobs = snapshot.jobs
-    at = [i for i, one in enumerate(changes.queue) if one.row not in changes.book.acted]
-    rows = np.array([changes.queue[i].row for i in at], np.int64)
-    taking_part = np.array([one.row for one in changes.queue], np.int64)
-    others = np.setdiff1d(np.flatnonzero(jobs.state == JobState.QUEUED), taking_part)
-    nobody: I64 = np.zeros(len(others), np.int64)
-    claimed = np.isin(rows, np.array(sorted(changes.claimed), np.int64))
-    count = len(rows) + len(others)
-    return Left(
-        rows=np.concatenate([rows, others]),
-        ahead=np.concatenate([np.array(at, np.int64), nobody]).astype(np.int32),
-        claimed=np.concatenate([claimed, nobody.astype(np.bool_)]),
-        until_s=np.full(count, np.nan),
-    )
+def switch_nodes(room: PoolRoom, draft: Draft) -> None:
+    """On what jobs are to have, within the watts that this round leaves; off what nothing needs."""
+    nodes = draft.snapshot.nodes
+    for pool in room.pools.values():
+        for one in pool.asleep:
+            untouched = draft.ledger.free[one.node] == int(nodes.free_gpus[one.node])
+            if nodes.state[one.node] == NodeState.READY and untouched:
+                draft.sleep(one.node)
+        for one in pool.woken:
+            if nodes.state[one.node] == NodeState.OFF:
+                draft.wake(one.node)
 
 
 def _mean_left_s(candidates: list[Candidate]) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from policies.bench.power import (
     budget_w,
+    busy_gpu_w,
     host_watts_per_gpu,
     limited,
     node_idle_w,
@@ -145,7 +146,7 @@ class PoolRoom:
 
     def added_w(self, pool: Pool, gpus: int, gpu_w: float) -> float:
         """What busy GPUs add to their idle nodes."""
-        return gpus * (gpu_w - self.idle_w[pool.kind] + pool.host_w)
+        return gpus * busy_gpu_w(gpu_w, self.idle_w[pool.kind], pool.host_w)
 
     def pool(self, partition: int, kind: int) -> Pool:
         """The pool, empty where no node of it can be used."""

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from policies.bench import orderings
-from policies.bench.victims.table import Victims, lost_s
+from policies.bench.roster import lost_s
+from policies.bench.victims.table import Victims
 from policies.contract.snapshot import Snapshot
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running

@@ -25,18 +25,18 @@ class GangSearch:
         self.ledger = ledger
         self.victims = victims
         self.releasing = releasing
-        # Asks for which GPUs alone do not suffice, or cost more stops than are allowed: claimants
+        # Asks for which GPUs alone do not suffice, or cost more stops than are allowed: preemptors
         # come in rank order, so later ones find no more.
         self._hopeless: set[tuple[int, tuple[int, ...], int, Span]] = set()
 
     def cheapest(
-        self, claimant: Preemptor, ask: Ask, types: tuple[int, ...], allowance: int
+        self, preemptor: Preemptor, ask: Ask, types: tuple[int, ...], allowance: int
     ) -> Stops | None:
-        key = (claimant.partition, types, ask.gpus, ask.span)
+        key = (preemptor.partition, types, ask.gpus, ask.span)
         if key in self._hopeless:
             return None
-        outlook = Outlook.of(claimant, self.victims, self.releasing)
-        open_jobs = self.victims.open_to(claimant.key, claimant.partition)
+        outlook = Outlook.of(preemptor, self.victims, self.releasing)
+        open_jobs = self.victims.open_to(preemptor.key, preemptor.partition)
         hopeless = True
         for span in (Span.RACK, Span.SWITCH, Span.ANY):
             if span > ask.span:

@@ -23,9 +23,9 @@ class _NodeQueue(NamedTuple):
 
 
 class NodeSearch:
-    """Claimants come in rank order, so who may be stopped only gets fewer, and costs only rise.
+    """Preemptors come in rank order, so who may be stopped only gets fewer, and costs only rise.
 
-    Costs fall only where a victim frees more than its claimant needs: `changed` says where.
+    Costs fall only where a victim frees more than its preemptor needs: `changed` says where.
     """
 
     def __init__(self, ledger: Ledger, victims: Victims, releasing: Releasing) -> None:
@@ -43,23 +43,23 @@ class NodeSearch:
                     heapq.heappush(queue.heap, (0.0, node))
 
     def cheapest(
-        self, claimant: Preemptor, ask: Ask, types: tuple[int, ...], allowance: int
+        self, preemptor: Preemptor, ask: Ask, types: tuple[int, ...], allowance: int
     ) -> Stops | None:
-        heap = self._queue(claimant, ask, types).heap
+        heap = self._queue(preemptor, ask, types).heap
         best: Stops | None = None
         best_cost = float("inf")
         looked_at: list[tuple[float, int]] = []
         while heap and heap[0][0] < best_cost and len(looked_at) < _MOST_NODES:
             bound, node = heapq.heappop(heap)
             missing = self._missing(node, ask, [])
-            gpus_only = self._cover(node, claimant, Missing(missing.gpus, 0, 0))
+            gpus_only = self._cover(node, preemptor, Missing(missing.gpus, 0, 0))
             if gpus_only is None:
                 continue
             if (cost := total_cost(gpus_only)) > bound:
                 heapq.heappush(heap, (cost, node))
                 continue
             looked_at.append((bound, node))
-            victims = self._for_all(node, claimant, ask, missing)
+            victims = self._for_all(node, preemptor, ask, missing)
             if victims is None or len(victims) > allowance:
                 continue
             if (cost := total_cost(victims)) < best_cost:
@@ -68,13 +68,13 @@ class NodeSearch:
             heapq.heappush(heap, entry)
         return best
 
-    def _queue(self, claimant: Preemptor, ask: Ask, types: tuple[int, ...]) -> _NodeQueue:
+    def _queue(self, preemptor: Preemptor, ask: Ask, types: tuple[int, ...]) -> _NodeQueue:
         """Starts with missing GPUs times the least cost per GPU, on nodes that could ever do."""
-        key = (claimant.partition, types, ask.gpus)
+        key = (preemptor.partition, types, ask.gpus)
         found = self._queues.get(key)
         if found is None:
             nodes = [node for t in types for node in self.ledger.nodes_of(ask.own[t])]
-            outlook = Outlook.of(claimant, self.victims, self.releasing)
+            outlook = Outlook.of(preemptor, self.victims, self.releasing)
             rows = np.array(nodes, np.int64)
             rows = rows[outlook.soon[rows] + outlook.stoppable[rows] >= ask.gpus]
             missing = np.maximum(ask.gpus - outlook.soon[rows], 0)
@@ -84,31 +84,31 @@ class NodeSearch:
             found = self._queues[key] = _NodeQueue(heap, frozenset(nodes))
         return found
 
-    def _cover(self, node: int, claimant: Preemptor, missing: Missing) -> list[Victim] | None:
+    def _cover(self, node: int, preemptor: Preemptor, missing: Missing) -> list[Victim] | None:
         """The cheapest cover on a node, remembered while its victims may still be stopped."""
         wanted = Missing(*(max(0, amount) for amount in missing))
         known = self._covers.setdefault(node, {})
         if wanted in known:
             victims = known[wanted]
-            if victims is None or all(self._open(victim, claimant) for victim in victims):
+            if victims is None or all(self._open(victim, preemptor) for victim in victims):
                 return victims
-        known[wanted] = cheapest_cover(self._ours(node, claimant), wanted)
+        known[wanted] = cheapest_cover(self._ours(node, preemptor), wanted)
         return known[wanted]
 
     def _for_all(
-        self, node: int, claimant: Preemptor, ask: Ask, missing: Missing
+        self, node: int, preemptor: Preemptor, ask: Ask, missing: Missing
     ) -> list[Victim] | None:
         if self.ledger.keeps_blocks:
-            return self._cheapest_block(node, ask, self._ours(node, claimant))
-        return self._cover(node, claimant, missing)
+            return self._cheapest_block(node, ask, self._ours(node, preemptor))
+        return self._cover(node, preemptor, missing)
 
-    def _ours(self, node: int, claimant: Preemptor) -> list[Victim]:
-        return [v for v in self.victims.on_node(node) if self._open(v, claimant)]
+    def _ours(self, node: int, preemptor: Preemptor) -> list[Victim]:
+        return [v for v in self.victims.on_node(node) if self._open(v, preemptor)]
 
-    def _open(self, victim: Victim, claimant: Preemptor) -> bool:
+    def _open(self, victim: Victim, preemptor: Preemptor) -> bool:
         victims, row = self.victims, victim.row
-        outranked = victims.threshold[row] > claimant.key
-        guest = victims.partition[row] != claimant.partition
+        outranked = victims.threshold[row] > preemptor.key
+        guest = victims.partition[row] != preemptor.partition
         return bool(victims.stoppable[row] and (outranked or guest))
 
     def _missing(self, node: int, ask: Ask, stopped: list[Victim]) -> Missing:

@@ -30,9 +30,9 @@ class Outlook(NamedTuple):
     per_gpu: F64
 
     @classmethod
-    def of(cls, claimant: Preemptor, victims: Victims, releasing: Releasing) -> "Outlook":
+    def of(cls, preemptor: Preemptor, victims: Victims, releasing: Releasing) -> "Outlook":
         soon = releasing.soon()
-        mine = victims.open_to(claimant.key, claimant.partition)[victims.job]
+        mine = victims.open_to(preemptor.key, preemptor.partition)[victims.job]
         node, gpus = victims.node[mine], victims.gpus[mine]
         per_gpu = np.full(len(soon), np.finfo(np.float64).max)
         np.minimum.at(per_gpu, node, victims.cost_gpu_s[victims.job[mine]] / gpus)

@@ -1,7 +1,7 @@
 """Room for a job that does not fit: set aside what is being given up, and stop the cheapest work.
 
 A claim takes nothing that runs: the victims' GPUs are free only once they have stopped. Until then
-the claimant waits, and what it set aside of the free GPUs is out of reach for jobs ranked after it.
+the preemptor waits, and what it set aside of the free GPUs is out of reach for jobs ranked after it.
 """
 
 import math
@@ -31,50 +31,50 @@ class Preemption:
 
     @property
     def possible(self) -> bool:
-        """Whether any claim at all could succeed."""
+        """Whether room could be made for anybody at all."""
         stoppable = self._allowance > 0 and bool(self.victims.stoppable.any())
         return stoppable or bool(self.releasing.nodes)
 
-    def claim(self, claimant: Preemptor, ask: Ask, types: tuple[int, ...]) -> bool:
+    def make_room(self, preemptor: Preemptor, ask: Ask, types: tuple[int, ...]) -> bool:
         """Set room aside for the whole ask, stopping what that needs, or change nothing."""
         if not self._allowance and not self.releasing.nodes:
             return False
-        if not self.releasing.began and not self._may_stop(claimant):
+        if not self.releasing.began and not self._may_stop(preemptor):
             return False
-        found = self._nodes.cheapest(claimant, ask, types, self._allowance)
+        found = self._nodes.cheapest(preemptor, ask, types, self._allowance)
         if found is None and ask.span is not Span.NODE and not self.ledger.keeps_blocks:
-            found = self._gangs.cheapest(claimant, ask, types, self._allowance)
-        if found is None or not self._watts_suffice(claimant, ask, found):
+            found = self._gangs.cheapest(preemptor, ask, types, self._allowance)
+        if found is None or not self._watts_suffice(preemptor, ask, found):
             return False
-        self._stop(found.victims, claimant)
-        self._set_aside(claimant, ask, found.nodes)
+        self._stop(found.victims, preemptor)
+        self._set_aside(preemptor, ask, found.nodes)
         return True
 
-    def _may_stop(self, claimant: Preemptor) -> bool:
-        """False only when there is nobody whom the claimant may stop."""
-        if claimant.key < self._highest:
+    def _may_stop(self, preemptor: Preemptor) -> bool:
+        """False only when there is nobody whom the preemptor may stop."""
+        if preemptor.key < self._highest:
             return True
-        guests = any(home != claimant.partition for home in self._homes)
-        return guests and bool(self.victims.open_to(claimant.key, claimant.partition).any())
+        guests = any(home != preemptor.partition for home in self._homes)
+        return guests and bool(self.victims.open_to(preemptor.key, preemptor.partition).any())
 
-    def _stop(self, victims: list[Victim], claimant: Preemptor) -> None:
+    def _stop(self, victims: list[Victim], preemptor: Preemptor) -> None:
         for victim in victims:
             self.victims.stop(victim.row)
-            self.preempted.append((victim, claimant.row))
+            self.preempted.append((victim, preemptor.row))
             self._nodes.changed(self.releasing.add(victim.row))
         self._allowance -= len(victims)
 
-    def _watts_suffice(self, claimant: Preemptor, ask: Ask, found: Stops) -> bool:
+    def _watts_suffice(self, preemptor: Preemptor, ask: Ask, found: Stops) -> bool:
         if not ask.watts:
             return True
-        ledger, releasing, home = self.ledger, self.releasing, claimant.partition
+        ledger, releasing, home = self.ledger, self.releasing, preemptor.partition
         stopped = [victim.row for victim in found.victims]
         coming = releasing.watts + float(releasing.job_watts[stopped].sum())
         at_home = releasing.partition_watts[home] + releasing.piece_watts_in(stopped, home)
         most = max(ledger.watts_of(ask, node, ask.gpus) for node in found.nodes)
         return most <= min(ledger.watts_left + coming, ledger.partition_watts_left[home] + at_home)
 
-    def _set_aside(self, claimant: Preemptor, ask: Ask, nodes: list[int]) -> None:
+    def _set_aside(self, preemptor: Preemptor, ask: Ask, nodes: list[int]) -> None:
         ledger, releasing = self.ledger, self.releasing
         missing, watts, pieces = ask.gpus, 0.0, []
         for node in sorted(nodes, key=lambda node: (-releasing.room(node, ask), node)):
@@ -84,10 +84,10 @@ class Preemption:
                 watts += ledger.watts_of(ask, node, gpus) if ask.watts else 0.0
                 missing -= gpus
         coming_w = min(watts, releasing.watts)
-        at_home_w = min(watts, releasing.partition_watts[claimant.partition])
+        at_home_w = min(watts, releasing.partition_watts[preemptor.partition])
         releasing.watts -= coming_w
-        releasing.partition_watts[claimant.partition] -= at_home_w
+        releasing.partition_watts[preemptor.partition] -= at_home_w
         ledger.watts_left -= watts - coming_w
-        ledger.partition_watts_left[claimant.partition] -= watts - at_home_w
+        ledger.partition_watts_left[preemptor.partition] -= watts - at_home_w
         ledger.take(pieces)
-        ledger.charge(claimant.tenant, ledger.gpu_type[nodes[0]], ask.gpus)
+        ledger.charge(preemptor.tenant, ledger.gpu_type[nodes[0]], ask.gpus)

@@ -5,39 +5,17 @@ from functools import cached_property
 import numpy as np
 
 from policies.bench.power import held_gpus
+from policies.bench.roster import borrowing, lost_s, stoppable
 from policies.bench.victims.cover import Victim
 from policies.contract.columns import F64, I32, I64, U64, Bool
-from policies.contract.snapshot import JobState, Snapshot
-
-
-def lost_s(snapshot: Snapshot) -> F64:
-    """Seconds of work a running job would repeat, and spend restarting, if stopped now."""
-    jobs = snapshot.jobs
-    saved_s = np.fmax(jobs.started_s, jobs.checkpoint_s)
-    # fmax takes the other number where one is nan, as it is for jobs that do not run.
-    lost: F64 = np.fmax(snapshot.now_s - saved_s, 0.0)
-    return lost + jobs.restart_cost_s
-
-
-def _borrowing(snapshot: Snapshot) -> Bool:
-    """Jobs that hold GPUs outside their own partition."""
-    held = snapshot.placements
-    job = held.job_of_piece()
-    away = snapshot.nodes.partition[held.node] != snapshot.jobs.partition[job]
-    borrowing = np.zeros(len(snapshot.jobs), np.bool_)
-    borrowing[job[away]] = True
-    return borrowing
-
-
-# Enum members are slow to look up, and this is asked every round.
-_RUNNING = int(JobState.RUNNING)
+from policies.contract.snapshot import Snapshot
 
 
 class Victims:
-    """`threshold` is the number that a claimant's must be below; see `orderings`.
+    """`threshold` is the number that a preemptor's must be below; see `orderings`.
 
     It is the lower of a job's number now and its number once stopped, so that a stopped job can not
-    turn round and stop its claimant. `lost` is `lost_s(snapshot)`, for a caller that has it.
+    turn round and stop its preemptor. `lost` is `lost_s(snapshot)`, for a caller that has it.
     """
 
     def __init__(
@@ -50,13 +28,11 @@ class Victims:
         lost: F64 | None = None,
     ) -> None:
         jobs = snapshot.jobs
-        guaranteed_s = np.maximum(jobs.min_run_s, min_run_s)
-        old_enough = ~(snapshot.now_s - jobs.started_s < guaranteed_s)
-        self.stoppable: Bool = (jobs.state == _RUNNING) & jobs.preemptible & old_enough
+        self.stoppable = stoppable(snapshot, min_run_s)
         self.threshold = threshold
         if not by_rank:
             self.threshold = np.full(len(jobs), -np.inf)
-            self.stoppable &= _borrowing(snapshot)
+            self.stoppable &= borrowing(snapshot)
         self.partition = jobs.partition
         self._snapshot = snapshot
         self._lost = lost
@@ -103,7 +79,7 @@ class Victims:
         return np.searchsorted(self.node, np.arange(len(self._snapshot.nodes) + 1))
 
     def open_to(self, key: float, partition: int) -> Bool:
-        """Jobs that a claimant of that number may stop on the nodes of its own `partition`."""
+        """Jobs that a preemptor of that number may stop on the nodes of its own `partition`."""
         outranked_or_guest: Bool = (self.threshold > key) | (self.partition != partition)
         return self.stoppable & outranked_or_guest
 

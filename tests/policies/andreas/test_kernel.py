@@ -9,7 +9,7 @@ from policies.andreas import kernel
 from policies.andreas import kernel as plain_kernel
 from policies.andreas.formulate import formulate
 from policies.andreas.parameters import AndreasParameters
-from policies.andreas.policy import startable
+from policies.bench.roster import startable
 from policies.andreas.problem import Scratch
 from policies.andreas.search import generator_state, greedy, grown, search
 from policies.bench.compiled import compiled
