@@ -1,17 +1,17 @@
-"""A schedule becomes entries: what starts now gets nodes, what should change is changed."""
+"""A schedule becomes a draft: what starts now gets nodes, what should change is changed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.bench.draft import Draft
+from policies.bench.ledger import Ask, RowPiece, overlap
 from policies.bench.power import watts_at
 from policies.bench.reach import shapes_of
 from policies.bench.roster import lost_s
 from policies.bench.shares.packing import Newcomer
 from policies.bench.victims.less_urgent import LessUrgent
-from policies.contract.plan import Move, Piece, Preempt, Resize, Retune, SetClock, Start
+from policies.contract.plan import Move, Resize, Start
 from policies.contract.snapshot import Snapshot
 from policies.fairwatt.problem import FairwattProblem
 from policies.fairwatt.search import SlotSchedule, urgency
@@ -19,26 +19,11 @@ from policies.fairwatt.share_tuner import ShareTuner
 from policies.fairwatt.switching import Lack
 
 
-@dataclass(slots=True)
-class Entries:
-    """What comes of a schedule; `started`, by the way taken, and `claimed` are planned jobs."""
-
-    starts: list[Start] = field(default_factory=list)
-    moves: list[Move] = field(default_factory=list)
-    resizes: list[Resize] = field(default_factory=list)
-    clocks: list[SetClock] = field(default_factory=list)
-    preempts: list[Preempt] = field(default_factory=list)
-    retunes: list[Retune] = field(default_factory=list)
-    started: dict[int, int] = field(default_factory=dict)
-    claimed: set[int] = field(default_factory=set)
-    lacks: list[Lack] = field(default_factory=list)
-
-
 class PlanWriter:
     def __init__(
         self,
         problem: FairwattProblem,
-        ledger: Ledger,
+        draft: Draft,
         *,
         preempt: bool,
         most: int,
@@ -48,21 +33,23 @@ class PlanWriter:
         self.problem = problem
         self.seating = seating
         self.snapshot: Snapshot = problem.snapshot
-        self.ledger = ledger
+        self.draft = draft
+        self.ledger = draft.ledger
         self.most = most if preempt else 0
-        self.entries = Entries()
+        self.started: dict[int, int] = {}
+        """Planned jobs, by the way in which they start."""
+        self.lacks: list[Lack] = []
         self._asks: dict[tuple[int, int, int, int], Ask] = {}
         self._shapes, self._shape_of = shapes_of(self.snapshot, problem.rows)
         self._tenant: list[int] = self.snapshot.jobs.tenant[problem.rows].tolist()
         self._rows: list[int] = problem.rows.tolist()
-        self._ids: list[int] = self.snapshot.jobs.id[problem.rows].tolist()
         self._held_way: list[int] = problem.wants.held.tolist()
         self._pool: list[int] = problem.ways.pool.tolist()
         self._gpus: list[int] = problem.ways.gpus.tolist()
         self._urgency: list[float] = urgency(problem).tolist()
         self._lost_s: list[float] = lost_s(self.snapshot)[problem.rows].tolist()
 
-    def realise(self, schedule: SlotSchedule) -> Entries:
+    def write(self, schedule: SlotSchedule) -> None:
         """What gives room back and what starts comes before what grows."""
         chosen, slot = schedule.made.chosen.tolist(), schedule.made.slot.tolist()
         waiting: list[int] = []
@@ -83,11 +70,10 @@ class PlanWriter:
                 waiting.append(job)
         for job in waiting:
             victims = later.get(self._pool[chosen[job]])
-            if not (victims and self._claim(job, chosen[job], victims)):
+            if not (victims and self._preempt(job, chosen[job], victims)):
                 self._start_anyhow(job, chosen[job])
         for job in growing:
             self._grow(job, chosen[job])
-        return self.entries
 
     def _worth_leaving(self, job: int, way: int) -> bool:
         """A schedule may send a job elsewhere for others; then others must be worth stopping it."""
@@ -121,14 +107,14 @@ class PlanWriter:
         """What nodes are to be woken for, unless a quota is what is in its way."""
         lacking = self._gpus[way] - got
         if lacking and self.ledger.types_within_quota(self._tenant[job], self._ask(job, way)):
-            self.entries.lacks.append(Lack(self._pool[way], lacking))
+            self.lacks.append(Lack(self._pool[way], lacking))
 
     def _start(self, job: int, way: int) -> bool:
         pieces = self._place(job, way)
         if pieces is None:
             return False
-        self.entries.starts.append(Start(self._ids[job], self._pieces(pieces), self._clock(way)))
-        self.entries.started[job] = way
+        self.draft.write(Start, self._rows[job], pieces, self._clock(way))
+        self.started[job] = way
         return True
 
     def _place(self, job: int, way: int) -> list[RowPiece] | None:
@@ -204,7 +190,7 @@ class PlanWriter:
         held = self._held(job)
         kind, count = int(options.gpu_type[stay]), int(options.gpus[stay])
         if (kind, count) == (int(options.gpu_type[way]), int(options.gpus[way])):
-            self._set_clock(job, way, held)
+            self._set_clock(job, way)
             return True
         self._give_back(job, held)
         pieces = self._place(job, way)
@@ -215,48 +201,36 @@ class PlanWriter:
             # GPUs that it leaves are free only once it has left them.
             left = [(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in held]
             ledger.take([piece for piece in left if piece[1]])
-        entry = (self._ids[job], self._pieces(pieces), self._clock(way))
-        if int(options.gpus[way]) == count:
-            self.entries.moves.append(Move(*entry))
-        else:
-            self.entries.resizes.append(Resize(*entry))
+        same_count = int(options.gpus[way]) == count
+        self.draft.write(Move if same_count else Resize, self._rows[job], pieces, self._clock(way))
         return True
 
-    def _set_clock(self, job: int, way: int, held: list[RowPiece]) -> None:
-        clock, ledger = self._clock(way), self.ledger
-        if clock == self.snapshot.jobs.clock_mhz[self._rows[job]] or self._touched(job):
+    def _set_clock(self, job: int, way: int) -> None:
+        clock, row = self._clock(way), self._rows[job]
+        if clock == self.snapshot.jobs.clock_mhz[row] or self._touched(job):
             return
-        after = ledger.watts_for(self._ask(job, way), held)
-        more = [then - now for then, now in zip(after, self._held_w(job, held), strict=True)]
-        if sum(more) > max(min(ledger.spare_w(piece[0]) for piece in held), 0.0):
-            return
-        for piece, watts in zip(held, more, strict=True):
-            ledger.draw(piece[0], watts)
-        self.entries.clocks.append(SetClock(self._ids[job], clock))
-        self._freeze(job)
+        watts = self._ask(job, way).watts
+        gpu_w = watts[int(self.problem.options.gpu_type[way])] if watts else 0.0
+        if self.draft.set_clock(row, gpu_w, clock):
+            self._freeze(job)
 
-    def _claim(self, job: int, way: int, victims: LessUrgent) -> bool:
+    def _preempt(self, job: int, way: int, victims: LessUrgent) -> bool:
         """Stop jobs that should run later, if that makes a place."""
-        room = self.most - len(self.entries.preempts)
+        room = self.most - len(self.draft.preempted)
         stopped = self._cheapest(job, way, victims) if room > 0 else []
         if not 0 < len(stopped) <= room:
             return False
         for one in stopped:
             self._give_back(one, self._held(one))
         found = self._room(job, way)
-        ground = {piece[0]: piece[1] for piece in found or ()}
-        spared = [
-            one
-            for one in stopped
-            if not any(mask & ground.get(node, 0) for node, mask, _, _ in self._held(one))
-        ]
+        spared = [one for one in stopped if not overlap(self._held(one), found or ())]
         for one in spared:
             self._give_back(one, self._held(one), sign=-1)
         if found is None:
             return False
         gone = [one for one in stopped if one not in spared]
         victims.remove(gone)
-        self._write_claim(job, way, gone, found)
+        self._write_preemption(job, way, gone, found)
         return True
 
     def _cheapest(self, job: int, way: int, victims: LessUrgent) -> list[int]:
@@ -278,30 +252,22 @@ class PlanWriter:
             return widest, 0
         return widest, sum(free[node].bit_count() == widest for node in nodes)
 
-    def _write_claim(self, job: int, way: int, stopped: list[int], found: list[RowPiece]) -> None:
+    def _write_preemption(
+        self, job: int, way: int, stopped: list[int], found: list[RowPiece]
+    ) -> None:
         """Where GPUs change hands at once the job starts; elsewhere its place is kept for it."""
-        ledger = self.ledger
         for one in stopped:
-            gpus = int(self.problem.options.gpus[self._held_way[one]])
-            self.entries.preempts.append(
-                Preempt(self._ids[one], self._ids[job], self._lost_s[one] * gpus)
-            )
+            self.draft.preempt(self._rows[one], self._rows[job])
         if self.snapshot.hands_over and self._start(job, way):
             return
         for one in stopped:
             self._give_back(one, self._held(one), sign=-1)
             self._freeze(one)
-        ledger.take([(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in found])
-        self.entries.claimed.add(job)
+        self.draft.keep(found, self._rows[job])
 
     def _give_back(self, job: int, held: list[RowPiece], sign: int = 1) -> None:
         """What a running job holds to the ledger, or with `sign` -1 back to the job."""
-        ledger = self.ledger
-        (ledger.give if sign > 0 else ledger.take)(held)
-        gpus = sum(mask.bit_count() for _, mask, _, _ in held)
-        ledger.charge(self._tenant[job], ledger.gpu_type[held[0][0]], -sign * gpus)
-        for piece, watts in zip(held, self._held_w(job, held), strict=True):
-            ledger.draw(piece[0], -sign * watts)
+        self.draft.lift(self._rows[job], held, sign=sign)
         if self.seating is not None:
             (self.seating.leave if sign > 0 else self.seating.rejoin)(self._rows[job])
 
@@ -312,23 +278,6 @@ class PlanWriter:
         if self.seating is not None:
             self.seating.freeze(self._rows[job])
 
-    def _held_w(self, job: int, held: list[RowPiece]) -> list[float]:
-        """What a running job adds now, piece by piece; 0 without a budget."""
-        ledger = self.ledger
-        if ledger.watts_per_gpu is None:
-            return [0.0] * len(held)
-        kind = ledger.gpu_type[held[0][0]]
-        above_w = float(ledger.watts_per_gpu[self._rows[job], kind]) - ledger.idle_w[kind]
-        return [mask.bit_count() * (above_w + ledger.host_w[node]) for node, mask, _, _ in held]
-
     def _held(self, job: int) -> list[RowPiece]:
-        held, row = self.snapshot.placements, self._rows[job]
-        if self.seating is not None:
-            return self.seating.seats[row].pieces
-        at = slice(int(held.offset[row]), int(held.offset[row + 1]))
-        columns = (held.node[at], held.gpus[at], held.cpus[at], held.mem_mib[at])
-        return list(zip(*(column.tolist() for column in columns), strict=True))
-
-    def _pieces(self, pieces: list[RowPiece]) -> tuple[Piece, ...]:
-        ids = self.snapshot.nodes.id
-        return tuple(Piece(int(ids[node]), *rest) for node, *rest in pieces)
+        row = self._rows[job]
+        return self.draft.held(row) if self.seating is None else self.seating.seats[row].pieces

@@ -4,10 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.bench.roster import lost_s, startable
+from policies.bench.roster import (
+    just_started,
+    lost_s,
+    on_unready_node,
+    startable,
+    stoppable,
+)
 from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.columns import F64, I64
-from policies.contract.snapshot import JobState, NodeState, Snapshot
+from policies.contract.snapshot import Snapshot
 from policies.fairwatt.arrays import Ahead, Wants, Ways
 from policies.fairwatt.draw import ClusterDraw, draw_of
 from policies.fairwatt.horizon import horizon, pools
@@ -137,15 +143,12 @@ def _hasten(menu: WayBuilder, rows: I64, speeds: Speeds | None) -> F64:
 
 def _running(snapshot: Snapshot, given: FairwattParameters) -> tuple[I64, I64]:
     """Rows that hold GPUs: of work that is left alone, and of work that may be changed."""
-    jobs, nodes, pieces = snapshot.jobs, snapshot.nodes, snapshot.placements
-    ran_s = snapshot.now_s - jobs.started_s
-    # Nobody is changed twice at one moment: so rounds settle.
-    young = (ran_s < np.maximum(jobs.min_run_s, given.min_run_s)) | (ran_s <= 0)
-    loose = (jobs.state == JobState.RUNNING) & jobs.preemptible & ~young
-    loose &= given.preempt or given.resize
+    nodes, pieces = snapshot.nodes, snapshot.placements
+    loose = stoppable(snapshot, given.min_run_s) & ~just_started(snapshot)
+    loose &= (given.preempt or given.resize) & ~on_unready_node(snapshot)
     owner, pool = pieces.job_of_piece(), pools(snapshot, nodes.partition, nodes.gpu_type)
     apart = pool[pieces.node] != pool[pieces.node[pieces.offset[owner]]]
-    loose[owner[apart | (nodes.state[pieces.node] != NodeState.READY)]] = False
+    loose[owner[apart]] = False
     holding = np.diff(pieces.offset) > 0
     return np.flatnonzero(holding & ~loose), np.flatnonzero(holding & loose)
 

@@ -1,30 +1,25 @@
 """The last step of a round in which CPUs and memory matter: everybody's share is made final."""
 
 from collections.abc import Callable
-from typing import TypeVar
 
-import msgspec
 import numpy as np
 
+from policies.bench.draft import Draft
 from policies.bench.roster import lost_s
 from policies.bench.shares.needs import SharePoint
 from policies.bench.shares.share_ledger import Holding
 from policies.contract.columns import Bool
-from policies.contract.plan import Move, Placing, Retune
-from policies.contract.plan_columns import pieces_of, rows_of
+from policies.contract.plan import Move, Retune
 from policies.fairwatt.options import LEAST_CHANGE_S
-from policies.fairwatt.plan_writer import Entries
 from policies.fairwatt.problem import FairwattProblem
 from policies.fairwatt.search import SlotSchedule
 from policies.fairwatt.share_tuner import ShareTuner
-
-P = TypeVar("P", bound=Placing)
 
 
 def share_out(
     problem: FairwattProblem,
     schedule: SlotSchedule,
-    entries: Entries,
+    draft: Draft,
     seating: ShareTuner,
     *,
     hysteresis: float,
@@ -34,36 +29,20 @@ def share_out(
 
     With `moves` two running jobs change places where that saves `hysteresis` times what it costs.
     """
-    jobs, nodes = problem.snapshot.jobs, problem.snapshot.nodes.id
-    movable = _movable(problem, entries) & moves
+    movable = _movable(problem, draft) & moves
     seating.settle(_rank(problem, schedule), movable, _pays(problem, hysteresis))
-
-    def final(acts: list[P]) -> list[P]:
-        rows = rows_of(jobs.id, (act.job for act in acts)).tolist()
-        shares = [pieces_of(nodes, seating.seats[row].pieces) for row in rows]
-        return [
-            msgspec.structs.replace(act, pieces=pieces)
-            for act, pieces in zip(acts, shares, strict=True)
-        ]
-
-    entries.starts = final(entries.starts)
-    entries.moves = final(entries.moves)
-    entries.resizes = final(entries.resizes)
+    for row, written in draft.placed.items():
+        draft.placed[row] = written._replace(pieces=seating.seats[row].pieces)
     for seat, elsewhere in seating.changed():
-        job, pieces = int(jobs.id[seat.row]), pieces_of(nodes, seat.pieces)
-        if elsewhere:
-            entries.moves.append(Move(job, pieces, int(jobs.clock_mhz[seat.row])))
-        else:
-            entries.retunes.append(Retune(job, pieces))
+        clock_mhz = int(problem.snapshot.jobs.clock_mhz[seat.row])
+        draft.write(Move if elsewhere else Retune, seat.row, seat.pieces, clock_mhz)
 
 
-def _movable(problem: FairwattProblem, entries: Entries) -> Bool:
+def _movable(problem: FairwattProblem, draft: Draft) -> Bool:
     """Running jobs that may be changed and have no entry yet."""
-    jobs = problem.snapshot.jobs
-    movable = np.zeros(len(jobs), np.bool_)
+    movable = np.zeros(len(problem.snapshot.jobs), np.bool_)
     movable[problem.rows[problem.wants.held >= 0]] = True
-    acts = (*entries.preempts, *entries.moves, *entries.resizes, *entries.clocks)
-    movable[rows_of(jobs.id, (act.job for act in acts))] = False
+    movable[[*draft.preempted, *draft.placed, *draft.clocks]] = False
     return movable
 
 
