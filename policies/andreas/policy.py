@@ -44,12 +44,10 @@ class _Chosen(NamedTuple):
 
 
 class Andreas:
+    work_conserving = False
+
     def __init__(self, parameters: AndreasParameters) -> None:
         self.parameters = parameters
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
 
     @property
     def minds_running(self) -> bool:
@@ -118,16 +116,11 @@ class Andreas:
 class FirstPrinciple:
     """One order, the cheapest configuration in time or else the fastest, and nothing changed."""
 
+    work_conserving = False
+    minds_running = False
+
     def __init__(self, parameters: FirstPrincipleParameters) -> None:
         self.parameters = parameters
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
-
-    @property
-    def minds_running(self) -> bool:
-        return False
 
     def plan(self, snapshot: Snapshot) -> Plan:
         parameters, queue = self.parameters, startable(snapshot)

@@ -1,4 +1,4 @@
-"""A plan in the making: each change is written down and taken from the ledger, and can be undone."""
+"""A plan in the making: each change is written down, taken from the ledger, and can be undone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -265,7 +265,12 @@ class Draft:
 
         def say_why() -> Explained:
             left = left_waiting(
-                self.snapshot, queue, self.placed, self.reserved, until_s, for_tariff
+                self.snapshot,
+                queue,
+                self.placed,
+                self.reserved,
+                until_s=until_s,
+                for_tariff=for_tariff,
             )
             return explain(ledger, ledger.atlas, left)
 

@@ -28,7 +28,7 @@ def by_age(snapshot: Snapshot, rows: I64) -> I64:
 
 
 def stoppable(snapshot: Snapshot, min_run_s: float) -> Bool:
-    """Running jobs that allow it and have run for as long as they, and the policy, were promised."""
+    """Running jobs that allow it and have run for as long as they and the policy promise."""
     jobs = snapshot.jobs
     young = snapshot.now_s - jobs.started_s < np.maximum(jobs.min_run_s, min_run_s)
     return np.asarray((jobs.state == _RUNNING) & jobs.preemptible & ~young, np.bool_)

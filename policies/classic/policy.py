@@ -26,6 +26,8 @@ _QUEUED, _STOPPING = int(JobState.QUEUED), int(JobState.STOPPING)
 
 
 class Classic:
+    minds_running = False
+
     def __init__(self, rules: ClassicParameters, ordering: Ordering) -> None:
         self.rules = rules
         self.ordering = ordering
@@ -35,10 +37,6 @@ class Classic:
     def work_conserving(self) -> bool:
         rules = self.rules
         return not rules.strict and not rules.reservations and rules.placement != "buddy"
-
-    @property
-    def minds_running(self) -> bool:
-        return False
 
     def plan(self, snapshot: Snapshot) -> Plan:
         jobs, left_s = snapshot.jobs, remaining_s(snapshot)

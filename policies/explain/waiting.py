@@ -32,6 +32,7 @@ def left_waiting(
     queue: I64,
     started: Container[int],
     reserved: Sequence[int] = (),
+    *,
     until_s: F64 | None = None,
     for_tariff: Bool | None = None,
 ) -> Left:

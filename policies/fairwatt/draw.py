@@ -30,11 +30,11 @@ class ClusterDraw(NamedTuple):
 
 
 def draw_of(
-    menu: WayBuilder, options: Options, ahead: Ahead, fixed: I64, held: WayColumns
+    builder: WayBuilder, options: Options, ahead: Ahead, fixed: I64, held: WayColumns
 ) -> ClusterDraw:
     """`held` is what the `fixed` rows have, which are left alone."""
-    snapshot, anyway_w = menu.snapshot, menu.idle_w()
-    counted_w = menu.added_w(held)
+    snapshot, anyway_w = builder.snapshot, builder.idle_w()
+    counted_w = builder.added_w(held)
     rows = np.repeat([0, 1], len(fixed))
     watts = np.concatenate([counted_w - anyway_w[held.gpu_type] * held.gpus, counted_w])
     until_s = np.tile(lasting_s(snapshot, fixed, held.run_s), 2)

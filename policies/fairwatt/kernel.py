@@ -13,7 +13,7 @@ INFINITE = 1e300
 GAIN = 1e-9
 
 
-def look(
+def cheapest_start(
     free: I32, power: F64, edges_s: F64, area: F64, tail: float, least: float,
     at: int, last: int, need: int, need_w: float, long_s: float,
     wait: float, omega: float, due_s: float, latest_s: float, rents: F64, best: float,
@@ -130,7 +130,7 @@ def construct(
                     at += 1
                 begin[p, need] = at
                 last = 0 if stays[way] else slots - 1
-                found, swayed, paid, late_slot, late_paid = look(
+                found, swayed, paid, late_slot, late_paid = cheapest_start(
                     free[p], power, edges_s, area, tail, least, at, last, need, watts[way],
                     run_s[way], wait[job], omega[job], due_s[job], latest_s[job], rents[p], best,
                 )  # fmt: skip
@@ -141,7 +141,7 @@ def construct(
                     late, late_way, late_at = late_paid, way, late_slot
             if best_way < 0 and stay >= 0:
                 # Watts that are drawn already are no reason to stop.
-                found, _, paid, _, _ = look(
+                found, _, paid, _, _ = cheapest_start(
                     free[pool[stay]], endless, edges_s, area, tail, least, 0, 0, gpus[stay],
                     watts[stay], run_s[stay], wait[job], omega[job], due_s[job], 0.0,
                     rents[pool[stay]], INFINITE,

@@ -27,11 +27,11 @@ class PlanWriter:
         *,
         preempt: bool,
         most: int,
-        seating: ShareTuner | None = None,
+        tuner: ShareTuner | None = None,
     ) -> None:
-        """With a `seating` CPUs and memory go by sensitivity, else jobs get what they state."""
+        """With a `tuner` CPUs and memory go by sensitivity, else jobs get what they state."""
         self.problem = problem
-        self.seating = seating
+        self.tuner = tuner
         self.snapshot: Snapshot = problem.snapshot
         self.draft = draft
         self.ledger = draft.ledger
@@ -118,8 +118,8 @@ class PlanWriter:
         return True
 
     def _place(self, job: int, way: int) -> list[RowPiece] | None:
-        if self.seating is not None:
-            return self.seating.place(self._newcomer(job, way, self.seating))
+        if self.tuner is not None:
+            return self.tuner.place(self._newcomer(job, way, self.tuner))
         ask, tenant = self._ask(job, way), self._tenant[job]
         types = self.ledger.types_within_quota(tenant, ask)
         hold = self.ledger.try_place(ask, tenant, types) if types else None
@@ -131,10 +131,8 @@ class PlanWriter:
         kind = int(self.problem.options.gpu_type[way])
         if kind not in ledger.types_within_quota(self._tenant[job], ask):
             return None
-        if self.seating is not None:
-            return self.seating.packing.within_reach(
-                self._newcomer(job, way, self.seating), (kind,)
-            )
+        if self.tuner is not None:
+            return self.tuner.packing.within_reach(self._newcomer(job, way, self.tuner), (kind,))
         ask.unfit, ask.epoch = 0, ledger.epoch
         return ledger.strategy(ledger, ask, ask.own[kind])
 
@@ -167,12 +165,12 @@ class PlanWriter:
             self._asks[key] = ask
         return self._asks[key]
 
-    def _newcomer(self, job: int, way: int, seating: ShareTuner) -> Newcomer:
+    def _newcomer(self, job: int, way: int, tuner: ShareTuner) -> Newcomer:
         ask, row = self._ask(job, way), self._rows[job]
         kind = int(self.problem.options.gpu_type[way])
         shape = self._shapes[self._shape_of[job]]._replace(gpu_types=1 << kind, gpus=ask.gpus)
-        appetite = seating.roster.appetite(row, ask.gpus)
-        return Newcomer(row, ask.gpus, self._tenant[job], shape, appetite, tuple(ask.watts))
+        needs = tuner.roster.needs(row, ask.gpus)
+        return Newcomer(row, ask.gpus, self._tenant[job], shape, needs, tuple(ask.watts))
 
     def _watts(self, job: int, gpus: int, clock_mhz: int) -> list[float]:
         """Per GPU, over GPU types."""
@@ -268,16 +266,16 @@ class PlanWriter:
     def _give_back(self, job: int, held: list[RowPiece], sign: int = 1) -> None:
         """What a running job holds to the ledger, or with `sign` -1 back to the job."""
         self.draft.lift(self._rows[job], held, sign=sign)
-        if self.seating is not None:
-            (self.seating.leave if sign > 0 else self.seating.rejoin)(self._rows[job])
+        if self.tuner is not None:
+            (self.tuner.leave if sign > 0 else self.tuner.restore)(self._rows[job])
 
     def _touched(self, job: int) -> bool:
-        return self.seating is not None and self.seating.touched(self._rows[job])
+        return self.tuner is not None and self.tuner.touched(self._rows[job])
 
     def _freeze(self, job: int) -> None:
-        if self.seating is not None:
-            self.seating.freeze(self._rows[job])
+        if self.tuner is not None:
+            self.tuner.freeze(self._rows[job])
 
     def _held(self, job: int) -> list[RowPiece]:
         row = self._rows[job]
-        return self.draft.held(row) if self.seating is None else self.seating.seats[row].pieces
+        return self.draft.held(row) if self.tuner is None else self.tuner.holdings[row].pieces

@@ -25,24 +25,19 @@ from policies.fairwatt.widths import widened
 
 
 class Fairwatt:
+    work_conserving = False
+    minds_running = True
+
     def __init__(self, parameters: FairwattParameters) -> None:
         self.parameters = parameters
         # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._appetites: NeedsTable | None = None
+        self._needs_table: NeedsTable | None = None
         self._layouts = LayoutCache()
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
-
-    @property
-    def minds_running(self) -> bool:
-        return True
 
     def plan(self, snapshot: Snapshot) -> Plan:
         given = self.parameters
-        appetites = self._appetites_of(snapshot)
-        problem = problem_of(snapshot, given, appetites)
+        needs_table = self._needs_of(snapshot)
+        problem = problem_of(snapshot, given, needs_table)
         found = choose(
             problem,
             Budget(given.iterations, given.promotions, given.evaluations),
@@ -52,8 +47,10 @@ class Fairwatt:
         within = found.problem
         schedule = widened(within if found.capped else problem, found.schedule)
         ledger = placing_ledger(within.snapshot, given.placement, self._layouts)
-        seating = (
-            None if appetites is None else ShareTuner(ledger, JobShares(within.snapshot, appetites))
+        tuner = (
+            None
+            if needs_table is None
+            else ShareTuner(ledger, JobShares(within.snapshot, needs_table))
         )
         draft = Draft(ledger)
         writer = PlanWriter(
@@ -61,12 +58,12 @@ class Fairwatt:
             draft,
             preempt=given.preempt and not found.capped,
             most=given.max_preemptions,
-            seating=seating,
+            tuner=tuner,
         )
         writer.write(schedule)
-        if seating is not None:
+        if tuner is not None:
             share_out(
-                within, schedule, draft, seating, hysteresis=given.hysteresis, moves=given.resize
+                within, schedule, draft, tuner, hysteresis=given.hysteresis, moves=given.resize
             )
         if given.switches:
             switch_nodes(problem, schedule, draft, writer.lacks)
@@ -86,13 +83,13 @@ class Fairwatt:
     def bound(self, snapshot: Snapshot, objective: float) -> float:
         return lower_bound(problem_of(snapshot, self.parameters), objective)
 
-    def _appetites_of(self, snapshot: Snapshot) -> NeedsTable | None:
+    def _needs_of(self, snapshot: Snapshot) -> NeedsTable | None:
         """None where nothing is known about CPUs and memory: then jobs get what they state."""
         if not sensitive(snapshot):
             return None
-        if self._appetites is None or not self._appetites.serves(snapshot):
-            self._appetites = NeedsTable(snapshot)
-        return self._appetites
+        if self._needs_table is None or not self._needs_table.serves(snapshot):
+            self._needs_table = NeedsTable(snapshot)
+        return self._needs_table
 
 
 def _starts_later(found: PeakChoice, schedule: SlotSchedule) -> tuple[F64, Bool]:

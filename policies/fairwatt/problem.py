@@ -40,7 +40,7 @@ class FairwattProblem:
     """How long every job takes in its usual way."""
     change_s: F64
     """What stopping and restarting a job that runs is charged; 0 for queued ones."""
-    hasten: F64
+    newcomer_factor: F64
     """What a job's times would be multiplied by with the CPUs and memory of a newcomer, at most 1.
 
     Alike jobs rank alike by it. Else a queued one would take the place of a running one that has
@@ -50,7 +50,7 @@ class FairwattProblem:
 
     def gpu_s(self) -> F64:
         """GPU-seconds of every job in its leanest way, with CPUs and memory as others get them."""
-        return self.options.least(self.options.gpus * self.options.run_s) * self.hasten
+        return self.options.least(self.options.gpus * self.options.run_s) * self.newcomer_factor
 
     def alone(self, way: I64, job: I64) -> F64:
         """What ways, each of its `job`, cost that start now and are not disturbed."""
@@ -75,14 +75,14 @@ class FairwattProblem:
 
 
 def problem_of(
-    snapshot: Snapshot, given: FairwattParameters, appetites: NeedsTable | None = None
+    snapshot: Snapshot, given: FairwattParameters, needs_table: NeedsTable | None = None
 ) -> FairwattProblem:
-    """`appetites` are the snapshot's, from a caller that keeps them."""
+    """`needs_table` are the snapshot's, from a caller that keeps them."""
     fixed, loose = _running(snapshot, given)
     speeds = None
     if sensitive(snapshot):
-        speeds = Speeds.of(snapshot, appetites or NeedsTable(snapshot))
-    menu = WayBuilder(
+        speeds = Speeds.of(snapshot, needs_table or NeedsTable(snapshot))
+    builder = WayBuilder(
         snapshot,
         default_run_s=given.default_run_s,
         empty_nodes_off=given.empty_nodes_off or given.power_off,
@@ -90,12 +90,12 @@ def problem_of(
     )
     rows = np.sort(np.concatenate([startable(snapshot), loose]))
     rows, options = _with_options(
-        rows, menu.options(rows, restarts=given.hysteresis, resize=given.resize)
+        rows, builder.options(rows, restarts=given.hysteresis, resize=given.resize)
     )
     line = price_line(
         snapshot, given.assumed_price_per_kwh, carbon_per_kg=given.carbon_price_per_kg
     )
-    held = menu.held(fixed)
+    held = builder.held(fixed)
     ahead = horizon(
         snapshot,
         line,
@@ -103,7 +103,7 @@ def problem_of(
         ends_s=options.run_s[options.stays],
         fixed=fixed,
         until_s=held.run_s,
-        watts=menu.added_w(held),
+        watts=builder.added_w(held),
         wakes=given.switches,
     )
     wait = _wait_weight(snapshot, rows, options.least(options.run_s), given)
@@ -122,8 +122,8 @@ def problem_of(
         ahead=ahead,
         usual_s=usual_s,
         change_s=_change_s(snapshot, rows, options, given.hysteresis),
-        hasten=_hasten(menu, rows, speeds),
-        draw=draw_of(menu, options, ahead, fixed, held) if priced else None,
+        newcomer_factor=_newcomer_factor(builder, rows, speeds),
+        draw=draw_of(builder, options, ahead, fixed, held) if priced else None,
     )
 
 
@@ -134,11 +134,11 @@ def _change_s(snapshot: Snapshot, rows: I64, options: Options, hysteresis: float
     return np.where(runs, charged, 0.0)
 
 
-def _hasten(menu: WayBuilder, rows: I64, speeds: Speeds | None) -> F64:
+def _newcomer_factor(builder: WayBuilder, rows: I64, speeds: Speeds | None) -> F64:
     if speeds is None:
         return np.ones(len(rows))
     slower = np.minimum(speeds.planned[rows] / speeds.likely[rows], 1.0)
-    return np.where(menu.counted(rows), slower, 1.0)
+    return np.where(builder.counted(rows), slower, 1.0)
 
 
 def _running(snapshot: Snapshot, given: FairwattParameters) -> tuple[I64, I64]:

@@ -20,7 +20,7 @@ def share_out(
     problem: FairwattProblem,
     schedule: SlotSchedule,
     draft: Draft,
-    seating: ShareTuner,
+    tuner: ShareTuner,
     *,
     hysteresis: float,
     moves: bool,
@@ -30,12 +30,12 @@ def share_out(
     With `moves` two running jobs change places where that saves `hysteresis` times what it costs.
     """
     movable = _movable(problem, draft) & moves
-    seating.settle(_rank(problem, schedule), movable, _pays(problem, hysteresis))
+    tuner.settle(_rank(problem, schedule), movable, _pays(problem, hysteresis))
     for row, written in draft.placed.items():
-        draft.placed[row] = written._replace(pieces=seating.seats[row].pieces)
-    for seat, elsewhere in seating.changed():
-        clock_mhz = int(problem.snapshot.jobs.clock_mhz[seat.row])
-        draft.write(Move if elsewhere else Retune, seat.row, seat.pieces, clock_mhz)
+        draft.placed[row] = written._replace(pieces=tuner.holdings[row].pieces)
+    for holding, elsewhere in tuner.changed():
+        clock_mhz = int(problem.snapshot.jobs.clock_mhz[holding.row])
+        draft.write(Move if elsewhere else Retune, holding.row, holding.pieces, clock_mhz)
 
 
 def _movable(problem: FairwattProblem, draft: Draft) -> Bool:
@@ -50,7 +50,7 @@ def _rank(problem: FairwattProblem, schedule: SlotSchedule) -> Callable[[Holding
     """Who gets what is left: the most GPUs first, then in the schedule's order."""
     position = np.full(len(problem.snapshot.jobs), len(problem.rows))
     position[problem.rows[schedule.order]] = np.arange(len(schedule.order))
-    return lambda seat: (-seat.gpus, int(position[seat.row]))
+    return lambda holding: (-holding.gpus, int(position[holding.row]))
 
 
 def _pays(
@@ -65,8 +65,8 @@ def _pays(
     per_s[rows] = problem.wants.wait[mine] + problem.ways.watts[stay] * problem.ahead.least
     lost = np.maximum(lost_s(problem.snapshot), LEAST_CHANGE_S) * hysteresis * per_s
 
-    def pays(seat: Holding, point: SharePoint, other: Holding) -> bool:
-        saved_s = run_s[seat.row] * (1.0 - seat.appetite.speed(seat.share) / point.speed)
-        return bool(saved_s * per_s[seat.row] > lost[seat.row] + lost[other.row])
+    def pays(holding: Holding, point: SharePoint, other: Holding) -> bool:
+        saved_s = run_s[holding.row] * (1.0 - holding.needs.speed(holding.share) / point.speed)
+        return bool(saved_s * per_s[holding.row] > lost[holding.row] + lost[other.row])
 
     return pays

@@ -32,10 +32,10 @@ class Speeds(NamedTuple):
     likely: F64
 
     @classmethod
-    def of(cls, snapshot: Snapshot, appetites: NeedsTable) -> "Speeds":
+    def of(cls, snapshot: Snapshot, needs_table: NeedsTable) -> "Speeds":
         gpus = np.maximum(held_gpus(snapshot), 1)
         cpus, mem_mib = _held(snapshot)
-        wants = _wants(snapshot, appetites)
+        wants = _wants(snapshot, needs_table)
         nodes, running = snapshot.nodes, snapshot.jobs.state == JobState.RUNNING
         ready = nodes.state == NodeState.READY
         plenty = min(
@@ -84,7 +84,7 @@ def _measured(snapshot: Snapshot, cpus: F64, mem_mib: F64) -> F64:
     return np.where(jobs.profile >= 0, np.nan_to_num(speed), 0.0)
 
 
-def _wants(snapshot: Snapshot, appetites: NeedsTable) -> _Wants:
+def _wants(snapshot: Snapshot, needs_table: NeedsTable) -> _Wants:
     jobs = snapshot.jobs
     columns = (
         jobs.profile,
@@ -96,7 +96,7 @@ def _wants(snapshot: Snapshot, appetites: NeedsTable) -> _Wants:
     )
     first, kind = numbered(*columns)
     kinds = zip(*(column[first].tolist() for column in columns), strict=True)
-    found = [appetites.of(one) for one in kinds]
+    found = [needs_table.of(one) for one in kinds]
     values = [
         (one.speed(one.modest), one.speed(one.demand), one.demand.cpus, one.demand.mem_mib)
         for one in found

@@ -16,19 +16,14 @@ from policies.powerflow.pools import PoolRoom
 
 
 class Elastic:
+    work_conserving = False
+    minds_running = True
+
     def __init__(self, rules: PowerFlowParameters | AfsParameters, growth: Growth) -> None:
         self.rules = rules
         self.growth = growth
         self._ladders: Ladders | None = None
         self._layouts = LayoutCache()
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
-
-    @property
-    def minds_running(self) -> bool:
-        return True
 
     def plan(self, snapshot: Snapshot) -> Plan:
         rules = self.rules

@@ -34,10 +34,10 @@ class Proportional(Packing):
     """The baseline: every job gets its GPUs' part of CPUs and memory."""
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        return (job.appetite.proportional,)
+        return (job.needs.proportional,)
 
-    def target(self, seat: Holding) -> Share:
-        return seat.appetite.proportional
+    def target(self, holding: Holding) -> Share:
+        return holding.needs.proportional
 
 
 class Greedy(Packing):
@@ -46,10 +46,10 @@ class Greedy(Packing):
     fills = False
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        return (job.appetite.demand,)
+        return (job.needs.demand,)
 
-    def target(self, seat: Holding) -> Share:
-        return seat.appetite.demand
+    def target(self, holding: Holding) -> Share:
+        return holding.needs.demand
 
 
 class Opt(Tune):
@@ -59,19 +59,19 @@ class Opt(Tune):
         self, book: ShareLedger, residents: Sequence[Holding], newcomers: Sequence[Newcomer]
     ) -> None:
         super().__init__(book, residents, newcomers)
-        held = [(seat.row, seat.gpus, seat.appetite, seat.share) for seat in residents]
-        held += [(job.row, job.gpus, job.appetite, job.appetite.modest) for job in newcomers]
-        pieces = [piece for seat in residents for piece in seat.pieces]
+        held = [(holding.row, holding.gpus, holding.needs, holding.share) for holding in residents]
+        held += [(job.row, job.gpus, job.needs, job.needs.modest) for job in newcomers]
+        pieces = [piece for holding in residents for piece in holding.pieces]
         cpus = sum(self.ledger.cpus) + sum(piece[2] for piece in pieces)
         mem_mib = sum(self.ledger.mem_mib) + sum(piece[3] for piece in pieces)
         self._targets, self.bound = best_shares(held, cpus, mem_mib)
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        wanted, modest = self._targets.get(job.row, job.appetite.demand), job.appetite.modest
+        wanted, modest = self._targets.get(job.row, job.needs.demand), job.needs.modest
         return (wanted,) if wanted == modest else (wanted, modest)
 
-    def target(self, seat: Holding) -> Share:
-        return self._targets.get(seat.row, seat.appetite.modest)
+    def target(self, holding: Holding) -> Share:
+        return self._targets.get(holding.row, holding.needs.modest)
 
 
 PACKINGS: dict[PackingName, tuple[type[Packing], Strategy]] = {

@@ -44,24 +44,19 @@ ORDERINGS: dict[SynergyOrdering, orderings.Ordering] = {
 
 
 class Synergy:
+    work_conserving = False
+    minds_running = True
+
     def __init__(self, rules: SynergyParameters) -> None:
         self.rules = rules
         # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._appetites: NeedsTable | None = None
+        self._needs_table: NeedsTable | None = None
         self._layouts = LayoutCache()
 
-    @property
-    def work_conserving(self) -> bool:
-        return False
-
-    @property
-    def minds_running(self) -> bool:
-        return True
-
     def plan(self, snapshot: Snapshot) -> Plan:
-        if self._appetites is None or not self._appetites.serves(snapshot):
-            self._appetites = NeedsTable(snapshot)
-        return _Round(self.rules, snapshot, self._appetites, self._layouts).plan()
+        if self._needs_table is None or not self._needs_table.serves(snapshot):
+            self._needs_table = NeedsTable(snapshot)
+        return _Round(self.rules, snapshot, self._needs_table, self._layouts).plan()
 
 
 @dataclass(slots=True)
@@ -80,14 +75,14 @@ class _Round:
         self,
         rules: SynergyParameters,
         snapshot: Snapshot,
-        appetites: NeedsTable,
+        needs_table: NeedsTable,
         layouts: LayoutCache,
     ) -> None:
         jobs = snapshot.jobs
         self.rules = rules
         self.snapshot = snapshot
         self._layouts = layouts
-        self.roster = JobShares(snapshot, appetites)
+        self.roster = JobShares(snapshot, needs_table)
         self.running: Bool = jobs.state == JobState.RUNNING
         self.remaining_s = remaining_s(snapshot)
         self.key: F64 = ORDERINGS[rules.ordering](snapshot, self.remaining_s)
@@ -112,7 +107,7 @@ class _Round:
         stopped = {victim.row for victim, _ in stops}
         everybody = [s for s in packed.residents if s.row not in stopped]
         everybody += packed.started.values()
-        packed.packing.settle(everybody, lambda seat: (-seat.gpus, self.rank[seat.row]))
+        packed.packing.settle(everybody, lambda holding: (-holding.gpus, self.rank[holding.row]))
         if self.rules.migration:
             movable = self._stoppable()
             movable[list(stopped)] = False
@@ -141,11 +136,11 @@ class _Round:
 
     def _pack(self, ledger: Ledger, rows: list[int]) -> _Packed:
         book, residents = ShareLedger(ledger), self.roster.residents()
-        for seat in residents:
-            book.sit(seat)
+        for holding in residents:
+            book.sit(holding)
         newcomers = [self.roster.newcomer(row) for row in rows]
         packing = PACKINGS[self.rules.packing][0](book, residents, newcomers)
-        packed = _Packed(packing, residents, {seat.row: seat.pieces for seat in residents})
+        packed = _Packed(packing, residents, {holding.row: holding.pieces for holding in residents})
         for job in newcomers:
             placed = packing.place(job)
             if placed is not None:
@@ -186,31 +181,34 @@ class _Round:
                 if row in packed.started or not any(ledger.free):
                     continue
                 job = self.roster.newcomer(row)
-                kind = (borrowing, job.shape, id(job.appetite), job.tenant)
+                kind = (borrowing, job.shape, id(job.needs), job.tenant)
                 if kind in closed or (borrowing and not job.shape.borrows):
                     continue
-                seat = packing.borrow(job) if borrowing else packing.place(job)
-                if seat is None:
+                holding = packing.borrow(job) if borrowing else packing.place(job)
+                if holding is None:
                     closed.add(kind)
                 else:
-                    packed.started[row] = seat
+                    packed.started[row] = holding
 
     def _write(self, packed: _Packed, stops: Stopped, everybody: list[Holding]) -> Plan:
         draft = Draft(packed.packing.ledger)
-        for row, seat in sorted(packed.started.items(), key=lambda item: self.rank[item[0]]):
-            draft.write(Start, row, seat.pieces)
+        for row, holding in sorted(packed.started.items(), key=lambda item: self.rank[item[0]]):
+            draft.write(Start, row, holding.pieces)
         for victim, row in stops:
             draft.preempt(victim.row, row)
         draft.reserved += sorted(packed.reserved)
-        for seat in packed.residents:
-            had = packed.had[seat.row]
-            if seat.pieces[0][0] != had[0][0]:
+        for holding in packed.residents:
+            had = packed.had[holding.row]
+            if holding.pieces[0][0] != had[0][0]:
                 draft.write(
-                    Move, seat.row, seat.pieces, int(draft.snapshot.jobs.clock_mhz[seat.row])
+                    Move,
+                    holding.row,
+                    holding.pieces,
+                    int(draft.snapshot.jobs.clock_mhz[holding.row]),
                 )
-            elif seat.pieces != had:
-                draft.write(Retune, seat.row, seat.pieces)
-        speed = sum(seat.appetite.speed(seat.share) for seat in everybody)
+            elif holding.pieces != had:
+                draft.write(Retune, holding.row, holding.pieces)
+        speed = sum(holding.needs.speed(holding.share) for holding in everybody)
         shown = {"total_speed": speed, "lost_gpu_s": draft.lost_gpu_s()}
         if packed.packing.bound is not None:
             shown["bound"] = packed.packing.bound

@@ -81,12 +81,12 @@ def test_demands_are_those_that_the_authors_give() -> None:
     measured = json.loads(MATRICES.read_text())["sets"]["models"]
     profiles = profiles_of(3)
     for row, model in enumerate(MODELS):
-        appetite = ProfileSpeeds(profiles, row * len(SIZES)).appetite(PER_GPU, WHOLE, Share(0, 0))
+        needs = ProfileSpeeds(profiles, row * len(SIZES)).needs(PER_GPU, WHOLE, Share(0, 0))
         theirs = measured[f"{model}_1gpu"]
-        assert appetite.demand.cpus == theirs["cpus"]
-        assert appetite.demand.mem_mib / MIB_PER_GB == pytest.approx(theirs["mem"], abs=0.01)
-        assert appetite.speed(appetite.demand) == pytest.approx(theirs["speedup"])
-        assert appetite.speed(appetite.proportional) == 1.0
+        assert needs.demand.cpus == theirs["cpus"]
+        assert needs.demand.mem_mib / MIB_PER_GB == pytest.approx(theirs["mem"], abs=0.01)
+        assert needs.speed(needs.demand) == pytest.approx(theirs["speedup"])
+        assert needs.speed(needs.proportional) == 1.0
 
 
 @needs_data

@@ -94,7 +94,7 @@ class Watched:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._rounds = 0
-        self._appetites: NeedsTable | None = None
+        self._needs_table: NeedsTable | None = None
         self.reached: list[float] = []
 
     @property
@@ -115,14 +115,14 @@ class Watched:
         return plan
 
     def _bound(self, snapshot: Snapshot, plan: Plan) -> float | None:
-        if self._appetites is None:
-            self._appetites = NeedsTable(snapshot)
-        roster = JobShares(snapshot, self._appetites)
+        if self._needs_table is None:
+            self._needs_table = NeedsTable(snapshot)
+        roster = JobShares(snapshot, self._needs_table)
         running = np.flatnonzero(snapshot.jobs.state == JobState.RUNNING).tolist()
         starting = {start.job for start in plan.starts}
         starts = [row for row, job in enumerate(snapshot.jobs.id.tolist()) if job in starting]
         jobs = [
-            (row, roster.gpus[row], roster.appetite(row, roster.gpus[row]), Share(0, 0))
+            (row, roster.gpus[row], roster.needs(row, roster.gpus[row]), Share(0, 0))
             for row in (*running, *starts)
         ]
         nodes = snapshot.nodes

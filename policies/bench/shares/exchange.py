@@ -9,7 +9,7 @@ from policies.contract.columns import Bool
 
 def exchange(
     book: ShareLedger,
-    seats: Sequence[Holding],
+    holdings: Sequence[Holding],
     movable: Bool,
     target: Callable[[Holding], Share],
     *,
@@ -20,29 +20,29 @@ def exchange(
     `pays` says whether getting a point is worth it to move both.
     """
     moved: set[int] = set()
-    for seat in [s for s in seats if s.share != target(s) and len(s.pieces) == 1]:
-        if not movable[seat.row] or seat.row in moved:
+    for holding in [s for s in holdings if s.share != target(s) and len(s.pieces) == 1]:
+        if not movable[holding.row] or holding.row in moved:
             continue
-        speed = seat.appetite.speed
-        now, most = speed(seat.share), speed(target(seat))
-        for point in seat.appetite.points:
+        speed = holding.needs.speed
+        now, most = speed(holding.share), speed(target(holding))
+        for point in holding.needs.points:
             if point.speed <= now:
                 break
             if point.speed > most:
                 continue
-            other = _partner(book, seat, point.share, movable, moved)
-            if other is not None and (pays is None or pays(seat, point, other)):
-                book.swap(seat, point.share, other)
-                moved |= {seat.row, other.row}
+            other = _partner(book, holding, point.share, movable, moved)
+            if other is not None and (pays is None or pays(holding, point, other)):
+                book.swap(holding, point.share, other)
+                moved |= {holding.row, other.row}
                 break
 
 
 def _partner(
-    book: ShareLedger, seat: Holding, share: Share, movable: Bool, moved: set[int]
+    book: ShareLedger, holding: Holding, share: Share, movable: Bool, moved: set[int]
 ) -> Holding | None:
     """Of those who would do, the one whose node is left with the fewest CPUs."""
-    ((home, _, has_cpus, has_mem),) = seat.pieces
-    ledger, cpus, mem_mib = book.ledger, share.cpus * seat.gpus, share.mem_mib * seat.gpus
+    ((home, _, has_cpus, has_mem),) = holding.pieces
+    ledger, cpus, mem_mib = book.ledger, share.cpus * holding.gpus, share.mem_mib * holding.gpus
     spare_cpus, spare_mem = ledger.cpus[home] + has_cpus, ledger.mem_mib[home] + has_mem
     best: tuple[int, Holding] | None = None
     for node in ledger.alike(home):
@@ -58,7 +58,7 @@ def _partner(
                 continue
             if (
                 node != home
-                and other.gpus == seat.gpus
+                and other.gpus == holding.gpus
                 and len(other.pieces) == 1
                 and ledger.mem_mib[node] + other.pieces[0][3] >= mem_mib
                 and other.pieces[0][2] <= spare_cpus

@@ -1,4 +1,4 @@
-"""The jobs of a snapshot as a packing sees them: their shapes, appetites and seats."""
+"""The jobs of a snapshot as a packing sees them: their shapes, needs_table and holdings."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ from policies.contract.snapshot import JobState, NodeState, Snapshot
 
 
 class JobShares:
-    def __init__(self, snapshot: Snapshot, appetites: NeedsTable) -> None:
+    def __init__(self, snapshot: Snapshot, needs_table: NeedsTable) -> None:
         jobs = snapshot.jobs
         self.snapshot = snapshot
-        self._appetites = appetites
+        self._needs_table = needs_table
         self._lends = bool(snapshot.partitions.lends.any())
         self._powered = bool(np.isfinite(snapshot.power_budget_w))
         self.gpus: list[int] = jobs.min_gpus.tolist()
@@ -42,7 +42,7 @@ class JobShares:
             profile=self.profile[row] if self._powered else 0,
         )
 
-    def appetite(self, row: int, gpus: int) -> Needs:
+    def needs(self, row: int, gpus: int) -> Needs:
         # A plain tuple finds a kind as well, and is made in a third of the time.
         kind = (
             self.profile[row],
@@ -52,11 +52,11 @@ class JobShares:
             self.cpus[row],
             self.mem_mib[row],
         )
-        return self._appetites.of(kind)
+        return self._needs_table.of(kind)
 
     def newcomer(self, row: int) -> Newcomer:
         gpus = self.gpus[row]
-        return Newcomer(row, gpus, self.tenant[row], self.shape(row), self.appetite(row, gpus))
+        return Newcomer(row, gpus, self.tenant[row], self.shape(row), self.needs(row, gpus))
 
     def residents(self) -> list[Holding]:
         """Running jobs on ready nodes; those on others stay as they are."""
@@ -64,14 +64,14 @@ class JobShares:
         ready = (self.snapshot.nodes.state == NodeState.READY)[held.node].tolist()
         pieces = held.pieces()
         offset = held.offset.tolist()
-        seats = []
+        holdings = []
         for row in np.flatnonzero(jobs.state == JobState.RUNNING).tolist():
             first, end = offset[row], offset[row + 1]
             if first < end and all(ready[first:end]):
                 mine = pieces[first:end]
                 gpus = mine[0][1].bit_count() if end - first == 1 else _gpus(mine)
-                seats.append(Holding.of(row, self.appetite(row, gpus), mine))
-        return seats
+                holdings.append(Holding.of(row, self.needs(row, gpus), mine))
+        return holdings
 
 
 def _gpus(pieces: Sequence[RowPiece]) -> int:

@@ -83,7 +83,7 @@ class ProfileSpeeds:
         mem = max(int(np.searchsorted(self._mem_mib, share.mem_mib, side="right")) - 1, 0)
         return float(self._speed[cpus, mem])
 
-    def appetite(self, proportional: Share, most: Share, floor: Share) -> Needs:
+    def needs(self, proportional: Share, most: Share, floor: Share) -> Needs:
         """`most` is all that one node could give per GPU, `floor` what the job asks for itself."""
         own = Share(max(proportional.cpus, floor.cpus), max(proportional.mem_mib, floor.mem_mib))
         fair = self.at(own)

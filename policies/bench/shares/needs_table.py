@@ -1,4 +1,4 @@
-"""The appetites of a snapshot's jobs; jobs that behave alike share one."""
+"""The needs_table of a snapshot's jobs; jobs that behave alike share one."""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from policies.contract.snapshot import NodeState, NodeTable, ProfileTable, Snaps
 
 
 class Kind(NamedTuple):
-    """What tells appetites apart."""
+    """What tells needs_table apart."""
 
     profile: int
     gpus: int
@@ -60,7 +60,7 @@ class NeedsTable:
         if not (request.mem_mib or self._profiles.mem_told[kind.profile]):
             # What a limit would do to it is not known, so it keeps its part of the node.
             request = Share(request.cpus, proportional.mem_mib)
-        return sensitivity.appetite(proportional, self._most(kind), request)
+        return sensitivity.needs(proportional, self._most(kind), request)
 
     def _reach(self, kind: Kind) -> I64:
         """Ready nodes that jobs of the kind may use at home, else all of them."""

@@ -21,7 +21,7 @@ class Newcomer:
     gpus: int
     tenant: int
     shape: Shape
-    appetite: Needs
+    needs: Needs
     watts: tuple[float, ...] = ()
 
 
@@ -53,7 +53,7 @@ class Packing:
         """The shares to try, in order."""
         raise NotImplementedError
 
-    def target(self, seat: Holding) -> Share:
+    def target(self, holding: Holding) -> Share:
         """What a resident should have, if its nodes have it to give."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class Packing:
         for share in self.shares(job):
             hold = self.ledger.try_place(self.ask(job, share), job.tenant, types)
             if hold is not None:
-                return self._seat(job, hold)
+                return self._hold(job, hold)
         return self._by_taking_back(job, types) if self.takes_back else None
 
     def borrow(self, job: Newcomer) -> Holding | None:
@@ -72,7 +72,7 @@ class Packing:
         for share in self.shares(job):
             hold = self.ledger.try_place(self.ask(job, share), job.tenant, types, borrow=True)
             if hold is not None:
-                return self._seat(job, hold)
+                return self._hold(job, hold)
         return None
 
     def ask(self, job: Newcomer, share: Share) -> Ask:
@@ -89,15 +89,15 @@ class Packing:
                 found.watts = list(job.watts)
         return found
 
-    def _seat(self, job: Newcomer, hold: Hold) -> Holding:
-        seat = Holding.of(job.row, job.appetite, list(hold.pieces))
-        self.book.take(seat)
-        return seat
+    def _hold(self, job: Newcomer, hold: Hold) -> Holding:
+        holding = Holding.of(job.row, job.needs, list(hold.pieces))
+        self.book.take(holding)
+        return holding
 
     def within_reach(self, job: Newcomer, types: tuple[int, ...]) -> list[RowPiece] | None:
         """Servers by their free GPUs, among those whose residents could give up enough."""
         book, ledger = self.book, self.ledger
-        ask = self._ask(self._reaching, job, job.appetite.modest)
+        ask = self._ask(self._reaching, job, job.needs.modest)
         free = ledger.cpus, ledger.mem_mib
         ledger.cpus, ledger.mem_mib = book.cpus_within_reach, book.mem_within_reach
         ask.unfit = 0
@@ -119,38 +119,40 @@ class Packing:
         if not book.take_back({piece[0]: Share(piece[2], piece[3]) for piece in pieces}):
             return None
         kind = ledger.gpu_type[pieces[0][0]]
-        ask = self._ask(self._reaching, job, job.appetite.modest)
+        ask = self._ask(self._reaching, job, job.needs.modest)
         hold = ledger.try_take(ask, job.tenant, kind, pieces)
-        return None if hold is None else self._seat(job, hold)
+        return None if hold is None else self._hold(job, hold)
 
-    def settle(self, seats: Iterable[Holding], rank: Callable[[Holding], Any]) -> None:
+    def settle(self, holdings: Iterable[Holding], rank: Callable[[Holding], Any]) -> None:
         """Bring everybody as near to their target as what is left allows, in order of rank.
 
         Whoever has too much comes first: what it gives up is there for the others. Then whoever
         another policy left below its modest share gets that, before anybody gets more.
         """
-        apart = sorted((seat for seat in seats if seat.share != self.target(seat)), key=rank)
+        apart = sorted(
+            (holding for holding in holdings if holding.share != self.target(holding)), key=rank
+        )
         short = []
-        for seat in apart:
-            if self.target(seat).within(seat.share):
-                self._approach(seat)
+        for holding in apart:
+            if self.target(holding).within(holding.share):
+                self._approach(holding)
             else:
-                short.append(seat)
-        for seat in short:
-            modest, speed = seat.appetite.modest, seat.appetite.speed
-            if speed(seat.share) < speed(modest) and self.book.fits(seat, modest):
-                self.book.change(seat, modest)
-        for seat in short:
-            self._approach(seat)
+                short.append(holding)
+        for holding in short:
+            modest, speed = holding.needs.modest, holding.needs.speed
+            if speed(holding.share) < speed(modest) and self.book.fits(holding, modest):
+                self.book.change(holding, modest)
+        for holding in short:
+            self._approach(holding)
 
-    def _approach(self, seat: Holding) -> None:
-        book, target = self.book, self.target(seat)
-        if book.fits(seat, target):
-            book.change(seat, target)
+    def _approach(self, holding: Holding) -> None:
+        book, target = self.book, self.target(holding)
+        if book.fits(holding, target):
+            book.change(holding, target)
             return
-        best = next((p for p in seat.appetite.points if book.fits(seat, p.share)), None)
-        if best is not None and best.speed > seat.appetite.speed(seat.share):
-            book.change(seat, best.share)
+        best = next((p for p in holding.needs.points if book.fits(holding, p.share)), None)
+        if best is not None and best.speed > holding.needs.speed(holding.share):
+            book.change(holding, best.share)
 
 
 class Tune(Packing):
@@ -159,8 +161,8 @@ class Tune(Packing):
     takes_back = True
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        demand, modest = job.appetite.demand, job.appetite.modest
+        demand, modest = job.needs.demand, job.needs.modest
         return (demand,) if demand == modest else (demand, modest)
 
-    def target(self, seat: Holding) -> Share:
-        return seat.appetite.demand
+    def target(self, holding: Holding) -> Share:
+        return holding.needs.demand

@@ -1,7 +1,7 @@
 """Room for a job that does not fit: set aside what is being given up, and stop the cheapest work.
 
-A claim takes nothing that runs: the victims' GPUs are free only once they have stopped. Until then
-the preemptor waits, and what it set aside of the free GPUs is out of reach for jobs ranked after it.
+Nothing is taken that runs: the victims' GPUs are free only once they have stopped. Until then the
+preemptor waits, and what it set aside of the free GPUs is out of reach for jobs ranked after it.
 """
 
 import math

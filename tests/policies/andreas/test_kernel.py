@@ -9,10 +9,10 @@ from policies.andreas import kernel
 from policies.andreas import kernel as plain_kernel
 from policies.andreas.formulate import formulate
 from policies.andreas.parameters import AndreasParameters
-from policies.bench.roster import startable
 from policies.andreas.problem import Scratch
 from policies.andreas.search import generator_state, greedy, grown, search
 from policies.bench.compiled import compiled
+from policies.bench.roster import startable
 from policies.contract.snapshot import Snapshot
 from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import CONV_NET, LSTM, TESLA, TURING, paper_snapshot

@@ -212,8 +212,8 @@ def assert_nobody_starved(snapshot: Snapshot, plan: Plan) -> None:
     row_of = {job: row for row, job in enumerate(snapshot.jobs.id.tolist())}
     for start in plan.starts:
         gpus = sum(piece.gpus.bit_count() for piece in start.pieces)
-        appetite = roster.appetite(row_of[start.job], gpus)
+        needs = roster.needs(row_of[start.job], gpus)
         cpus = sum(piece.cpus for piece in start.pieces) // gpus
         mem_mib = sum(piece.mem_mib for piece in start.pieces) // gpus
-        got = appetite.speed(Share(cpus, mem_mib))
-        assert got >= appetite.speed(appetite.modest)
+        got = needs.speed(Share(cpus, mem_mib))
+        assert got >= needs.speed(needs.modest)

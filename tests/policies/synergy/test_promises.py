@@ -127,7 +127,7 @@ def test_opt_bounds_every_packing(crowd: tuple[World, ProfileTable]) -> None:
 def test_the_linear_program_against_every_choice() -> None:
     own = Share(CPUS_PER_GPU, MEM_PER_GPU)
     kinds = [
-        ProfileSpeeds(profiles(), row).appetite(own, Share(12, 4000), Share(0, 0))
+        ProfileSpeeds(profiles(), row).needs(own, Share(12, 4000), Share(0, 0))
         for row in range(len(SPEEDS))
     ]
     for crowd in itertools.combinations_with_replacement(range(3), 4):
@@ -140,7 +140,7 @@ def test_the_linear_program_against_every_choice() -> None:
 
 
 def _best(crowd: list[Needs]) -> float:
-    choices = itertools.product(*(appetite.points for appetite in crowd))
+    choices = itertools.product(*(needs.points for needs in crowd))
     return max(
         sum(point.speed for point in choice)
         for choice in choices
@@ -149,7 +149,7 @@ def _best(crowd: list[Needs]) -> float:
 
 
 def test_whoever_has_a_share_of_the_optimum_keeps_it() -> None:
-    image = ProfileSpeeds(profiles(), 0).appetite(Share(3, 1000), Share(12, 4000), Share(0, 0))
+    image = ProfileSpeeds(profiles(), 0).needs(Share(3, 1000), Share(12, 4000), Share(0, 0))
     jobs = [(row, 1, image, share) for row, share in enumerate([Share(3, 1000), Share(9, 1000)])]
     shares, bound = best_shares(jobs, 12, 4000)
     assert shares == {0: Share(3, 1000), 1: Share(9, 1000)}
