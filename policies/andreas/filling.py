@@ -42,8 +42,8 @@ def fill_up(draft: Draft, formulated: Formulated, queue: I64) -> None:
 
 def _known_types(formulated: Formulated) -> dict[int, set[int]]:
     """GPU types on which a job's speed is known, for those that have any."""
-    known = formulated.configurations
+    known = formulated.configurations.ways
     found: dict[int, set[int]] = {}
-    for row, kind in zip(formulated.rows[known.job].tolist(), known.kind.tolist(), strict=True):
+    for row, kind in zip(formulated.rows[known.job].tolist(), known.gpu_type.tolist(), strict=True):
         found.setdefault(row, set()).add(kind)
     return found

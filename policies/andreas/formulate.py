@@ -68,7 +68,7 @@ def formulate(
         line=line,
         default_run_s=parameters.default_run_s,
     )
-    weight = weights(snapshot, parameters)
+    ways, weight = known.ways, weights(snapshot, parameters)
     slack_s = jobs.deadline_s - snapshot.now_s
     slowest_s = known.slowest_s()
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
@@ -87,10 +87,10 @@ def formulate(
         job_budget_w=capacity.budget_w[rows],
         first_config=known.first,
         meeting=known.meeting,
-        config_type=known.kind,
-        config_gpus=known.gpus,
-        config_s=known.seconds,
-        config_w=known.gpus * (known.gpu_w - machines.idle_w[known.kind]),
+        config_type=ways.gpu_type,
+        config_gpus=ways.gpus,
+        config_s=ways.run_s,
+        config_w=ways.gpus * (ways.gpu_w - machines.idle_w[ways.gpu_type]),
         class_from=reaches.class_from,
         classes=reaches.classes,
         class_first=machines.class_first,

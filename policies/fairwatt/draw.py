@@ -5,11 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.power import drawn_w, node_idle_w, watts_per_gpu
+from policies.bench.ways import WayColumns, Ways, pools
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import NodeState, Snapshot
-from policies.fairwatt.arrays import Ahead, Made, Ways
-from policies.fairwatt.horizon import lasting_s, pools, returned
-from policies.fairwatt.options import Options, WayBuilder, WayColumns
+from policies.fairwatt.arrays import Ahead, Made
+from policies.fairwatt.horizon import lasting_s, returned
+from policies.fairwatt.way_builder import WayBuilder
 
 
 class ClusterDraw(NamedTuple):
@@ -30,7 +31,7 @@ class ClusterDraw(NamedTuple):
 
 
 def draw_of(
-    builder: WayBuilder, options: Options, ahead: Ahead, fixed: I64, held: WayColumns
+    builder: WayBuilder, ways: Ways, ahead: Ahead, fixed: I64, held: WayColumns
 ) -> ClusterDraw:
     """`held` is what the `fixed` rows have, which are left alone."""
     snapshot, anyway_w = builder.snapshot, builder.idle_w()
@@ -43,7 +44,7 @@ def draw_of(
         float(drawn_w(snapshot, watts_per_gpu(snapshot)).sum()),
         gone_w,
         freed_w,
-        options.watts - anyway_w[options.gpu_type] * options.gpus,
+        ways.watts - anyway_w[ways.gpu_type] * ways.gpus,
         *_off(snapshot, len(ahead.free)),
     )
 

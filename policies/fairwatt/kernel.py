@@ -5,8 +5,9 @@ Read as it stands, this file is the twin that tests compare with. Callees stand 
 
 import numpy as np
 
+from policies.bench.ways import Ways
 from policies.contract.columns import F64, I32, I64
-from policies.fairwatt.arrays import Ahead, Made, Wants, Ways
+from policies.fairwatt.arrays import Ahead, Made, Wants
 
 INFINITE = 1e300
 # What a later start must save of the money at stake: prices are summed in floats.
@@ -97,7 +98,8 @@ def construct(
     is nobody else's. `rents` is what a GPU of each pool was rented for until each edge.
     """
     # Out of their tuples once: a look into a tuple for every job is what takes the time.
-    first, pool, gpus, run_s, watts, stays = ways
+    first, pool, gpus, run_s = ways.first, ways.pool, ways.gpus, ways.run_s
+    watts, stays = ways.watts, ways.stays
     wait, omega, due_s, latest_s, held = wants
     edges_s, area, tail, least = ahead.edges_s, ahead.area, ahead.tail, ahead.least
     chosen, slot, cost, ready = made
@@ -170,7 +172,8 @@ def relaxed(ways: Ways, wants: Wants, ahead: Ahead, rents: F64, used: F64, paid:
     from the slot's end to its own earliest finish. `used` sums these GPU-seconds, `paid` is what
     each job pays without them.
     """
-    first, pool, gpus, run_s, watts, stays = ways
+    first, pool, gpus, run_s = ways.first, ways.pool, ways.gpus, ways.run_s
+    watts, stays = ways.watts, ways.stays
     wait, omega, due_s, _, _ = wants
     edges_s, area, tail, least = ahead.edges_s, ahead.area, ahead.tail, ahead.least
     slots = len(edges_s) - 1

@@ -128,7 +128,7 @@ class PlanWriter:
     def _room(self, job: int, way: int) -> list[RowPiece] | None:
         """Where the job would go, with what residents can do without; nothing is taken."""
         ledger, ask = self.ledger, self._ask(job, way)
-        kind = int(self.problem.options.gpu_type[way])
+        kind = int(self.problem.ways.gpu_type[way])
         if kind not in ledger.types_within_quota(self._tenant[job], ask):
             return None
         if self.tuner is not None:
@@ -154,8 +154,8 @@ class PlanWriter:
             seen.add(shape)
 
     def _ask(self, job: int, way: int) -> Ask:
-        options = self.problem.options
-        kind, gpus = int(options.gpu_type[way]), int(options.gpus[way])
+        ways = self.problem.ways
+        kind, gpus = int(ways.gpu_type[way]), int(ways.gpus[way])
         key = self._shape_of[job], kind, gpus, self._clock(way)
         if key not in self._asks:
             shape = self._shapes[key[0]]._replace(gpu_types=1 << kind, gpus=gpus)
@@ -167,7 +167,7 @@ class PlanWriter:
 
     def _newcomer(self, job: int, way: int, tuner: ShareTuner) -> Newcomer:
         ask, row = self._ask(job, way), self._rows[job]
-        kind = int(self.problem.options.gpu_type[way])
+        kind = int(self.problem.ways.gpu_type[way])
         shape = self._shapes[self._shape_of[job]]._replace(gpu_types=1 << kind, gpus=ask.gpus)
         needs = tuner.roster.needs(row, ask.gpus)
         return Newcomer(row, ask.gpus, self._tenant[job], shape, needs, tuple(ask.watts))
@@ -180,14 +180,14 @@ class PlanWriter:
         return watts
 
     def _clock(self, way: int) -> int:
-        return int(self.problem.options.clock_mhz[way])
+        return int(self.problem.ways.clock_mhz[way])
 
     def _change(self, job: int, way: int) -> bool:
         """Give a running job what was chosen; where that finds no room it keeps what it has."""
-        options, ledger, stay = self.problem.options, self.ledger, self._held_way[job]
+        ways, ledger, stay = self.problem.ways, self.ledger, self._held_way[job]
         held = self._held(job)
-        kind, count = int(options.gpu_type[stay]), int(options.gpus[stay])
-        if (kind, count) == (int(options.gpu_type[way]), int(options.gpus[way])):
+        kind, count = int(ways.gpu_type[stay]), int(ways.gpus[stay])
+        if (kind, count) == (int(ways.gpu_type[way]), int(ways.gpus[way])):
             self._set_clock(job, way)
             return True
         self._give_back(job, held)
@@ -199,7 +199,7 @@ class PlanWriter:
             # GPUs that it leaves are free only once it has left them.
             left = [(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in held]
             ledger.take([piece for piece in left if piece[1]])
-        same_count = int(options.gpus[way]) == count
+        same_count = int(ways.gpus[way]) == count
         self.draft.write(Move if same_count else Resize, self._rows[job], pieces, self._clock(way))
         return True
 
@@ -208,7 +208,7 @@ class PlanWriter:
         if clock == self.snapshot.jobs.clock_mhz[row] or self._touched(job):
             return
         watts = self._ask(job, way).watts
-        gpu_w = watts[int(self.problem.options.gpu_type[way])] if watts else 0.0
+        gpu_w = watts[int(self.problem.ways.gpu_type[way])] if watts else 0.0
         if self.draft.set_clock(row, gpu_w, clock):
             self._freeze(job)
 
@@ -233,7 +233,7 @@ class PlanWriter:
 
     def _cheapest(self, job: int, way: int, victims: LessUrgent) -> list[int]:
         """What a job has given up of its CPUs is not there twice, unless all that it has is."""
-        ask, kind = self._ask(job, way), int(self.problem.options.gpu_type[way])
+        ask, kind = self._ask(job, way), int(self.problem.ways.gpu_type[way])
         while True:
             stopped = victims.cheapest(self._urgency[job], ask.gpus, *self._widths(ask, kind))
             givers = [one for one in stopped if self._touched(one)]

@@ -138,7 +138,7 @@ def urgency(problem: FairwattProblem) -> F64:
     A job that runs counts as further on than it is, so that whoever takes its place gains more than
     stopping and restarting it costs; its leanest way has the restart in it already.
     """
-    ahead_s = 2 * problem.change_s * problem.options.least(problem.options.gpus.astype(np.float64))
+    ahead_s = 2 * problem.change_s * problem.ways.least(problem.ways.gpus.astype(np.float64))
     found = pressing(problem) / np.maximum(problem.gpu_s() - ahead_s, 1.0)
     # Alike jobs are alike however their times were summed up.
     return found.astype(np.float32).astype(np.float64)

@@ -10,10 +10,10 @@ from policies.bench.shares.needs import SharePoint
 from policies.bench.shares.share_ledger import Holding
 from policies.contract.columns import Bool
 from policies.contract.plan import Move, Retune
-from policies.fairwatt.options import LEAST_CHANGE_S
 from policies.fairwatt.problem import FairwattProblem
 from policies.fairwatt.search import SlotSchedule
 from policies.fairwatt.share_tuner import ShareTuner
+from policies.fairwatt.way_builder import LEAST_CHANGE_S
 
 
 def share_out(

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.draft import Draft
+from policies.bench.ways import pools
 from policies.contract.columns import I64
 from policies.contract.snapshot import NodeState
-from policies.fairwatt.horizon import pools
 from policies.fairwatt.problem import FairwattProblem
 from policies.fairwatt.search import SlotSchedule
 

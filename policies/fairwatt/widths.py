@@ -59,7 +59,7 @@ def steps_of(problem: FairwattProblem, schedule: SlotSchedule) -> Steps:
     ways, wants, made = problem.ways, problem.wants, schedule.made
     shifted = (wants.held < 0) & (made.slot > 0) & made.ready
     playing = (wants.wait > 0) & ~shifted
-    job = problem.options.job()
+    job = problem.ways.job()
     way = np.flatnonzero(playing[job] & (ways.pool == ways.pool[made.chosen][job]))
     cost = problem.alone(way, job[way])
     order = np.lexsort((cost, ways.gpus[way], job[way]))

@@ -32,9 +32,9 @@ class Outlook(NamedTuple):
     @classmethod
     def of(cls, preemptor: Preemptor, victims: Victims, releasing: Releasing) -> "Outlook":
         soon = releasing.soon()
-        mine = victims.open_to(preemptor.key, preemptor.partition)[victims.job]
-        node, gpus = victims.node[mine], victims.gpus[mine]
+        mine = victims.open_to(preemptor.key, preemptor.partition)[victims.pieces.job]
+        node, gpus = victims.pieces.node[mine], victims.pieces.gpus[mine]
         per_gpu = np.full(len(soon), np.finfo(np.float64).max)
-        np.minimum.at(per_gpu, node, victims.cost_gpu_s[victims.job[mine]] / gpus)
+        np.minimum.at(per_gpu, node, victims.cost_gpu_s[victims.pieces.job[mine]] / gpus)
         stoppable = np.bincount(node, gpus, minlength=len(soon)).astype(np.int64)
         return cls(soon, stoppable, per_gpu)

@@ -1,6 +1,7 @@
 """Running jobs that could be stopped: what each costs, and who may stop it."""
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +10,30 @@ from policies.bench.roster import borrowing, lost_s, stoppable
 from policies.bench.victims.cover import Victim
 from policies.contract.columns import F64, I32, I64, U64, Bool
 from policies.contract.snapshot import Snapshot
+
+
+class PiecesByNode(NamedTuple):
+    """What jobs hold, sorted by node."""
+
+    node: I64
+    job: I64
+    gpus: I64
+    mask: U64
+    cpus: I32
+    mem_mib: I64
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "PiecesByNode":
+        held = snapshot.placements
+        order = np.argsort(held.node, kind="stable")
+        return cls(
+            held.node[order].astype(np.int64),
+            held.job_of_piece()[order],
+            np.bitwise_count(held.gpus[order]).astype(np.int64),
+            held.gpus[order],
+            held.cpus[order],
+            held.mem_mib[order],
+        )
 
 
 class Victims:
@@ -46,37 +71,12 @@ class Victims:
         return lost * held_gpus(self._snapshot)
 
     @cached_property
-    def _order(self) -> I64:
-        """Pieces by node."""
-        return np.argsort(self._snapshot.placements.node, kind="stable")
-
-    @cached_property
-    def node(self) -> I64:
-        return self._snapshot.placements.node[self._order].astype(np.int64)
-
-    @cached_property
-    def job(self) -> I64:
-        return self._snapshot.placements.job_of_piece()[self._order]
-
-    @cached_property
-    def gpus(self) -> I64:
-        return np.bitwise_count(self._mask).astype(np.int64)
-
-    @cached_property
-    def _mask(self) -> U64:
-        return self._snapshot.placements.gpus[self._order]
-
-    @cached_property
-    def _cpus(self) -> I32:
-        return self._snapshot.placements.cpus[self._order]
-
-    @cached_property
-    def _mem_mib(self) -> I64:
-        return self._snapshot.placements.mem_mib[self._order]
+    def pieces(self) -> "PiecesByNode":
+        return PiecesByNode.of(self._snapshot)
 
     @cached_property
     def _first_of_node(self) -> I64:
-        return np.searchsorted(self.node, np.arange(len(self._snapshot.nodes) + 1))
+        return np.searchsorted(self.pieces.node, np.arange(len(self._snapshot.nodes) + 1))
 
     def open_to(self, key: float, partition: int) -> Bool:
         """Jobs that a preemptor of that number may stop on the nodes of its own `partition`."""
@@ -88,16 +88,16 @@ class Victims:
         found = self._on_node.get(node)
         if found is None:
             pieces = slice(self._first_of_node[node], self._first_of_node[node + 1])
-            rows = self.job[pieces]
+            rows = self.pieces.job[pieces]
             found = self._on_node[node] = [
                 Victim(*facts)
                 for facts in zip(
                     self.cost_gpu_s[rows].tolist(),
-                    self.gpus[pieces].tolist(),
-                    self._cpus[pieces].tolist(),
-                    self._mem_mib[pieces].tolist(),
+                    self.pieces.gpus[pieces].tolist(),
+                    self.pieces.cpus[pieces].tolist(),
+                    self.pieces.mem_mib[pieces].tolist(),
                     rows.tolist(),
-                    self._mask[pieces].tolist(),
+                    self.pieces.mask[pieces].tolist(),
                     strict=True,
                 )
                 if self.stoppable[facts[4]]
@@ -109,20 +109,20 @@ class Victims:
 
     def in_group(self, nodes: Bool, open_jobs: Bool, most: int) -> list[Victim]:
         """The `most` jobs of least cost per GPU, as seen from a group of nodes, in that order."""
-        inside = nodes[self.node] & open_jobs[self.job]
-        job = self.job[inside]
+        inside = nodes[self.pieces.node] & open_jobs[self.pieces.job]
+        job = self.pieces.job[inside]
         if not len(job):
             return []
         rows, at = np.unique(job, return_inverse=True)
-        gpus = np.bincount(at, self.gpus[inside])
+        gpus = np.bincount(at, self.pieces.gpus[inside])
         order = np.lexsort((rows, self.cost_gpu_s[rows] / gpus))[:most]
         return [
             Victim(*facts)
             for facts in zip(
                 self.cost_gpu_s[rows][order].tolist(),
                 gpus[order].astype(int).tolist(),
-                np.bincount(at, self._cpus[inside])[order].astype(int).tolist(),
-                np.bincount(at, self._mem_mib[inside])[order].astype(int).tolist(),
+                np.bincount(at, self.pieces.cpus[inside])[order].astype(int).tolist(),
+                np.bincount(at, self.pieces.mem_mib[inside])[order].astype(int).tolist(),
                 rows[order].tolist(),
                 strict=True,
             )

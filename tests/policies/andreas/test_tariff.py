@@ -121,8 +121,8 @@ def test_a_dear_evening_makes_the_faster_configuration_the_cheaper_one() -> None
     snapshot = by_day_and_night(30_000, evening)
     line = price_line(snapshot, 0.2)
     known = formulate(snapshot, np.arange(1), PAPER, line).configurations
-    assert (known.kind[0], known.gpus[0]) == (TESLA, 2)
+    assert (known.ways.gpu_type[0], known.ways.gpus[0]) == (TESLA, 2)
     flat = by_day_and_night(30_000, told((-60.0, 0.1)))
     line = price_line(flat, 0.2)
     known = formulate(flat, np.arange(1), PAPER, line).configurations
-    assert (known.kind[0], known.gpus[0]) == (TESLA, 1)
+    assert (known.ways.gpu_type[0], known.ways.gpus[0]) == (TESLA, 1)

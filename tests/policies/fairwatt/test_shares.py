@@ -68,7 +68,7 @@ def test_run_times_and_money_know_the_speed() -> None:
 def test_a_running_job_is_planned_at_the_speed_of_its_share(cpus: int, speed: float) -> None:
     job = runs((0, 1, cpus, 1000), profile=IMAGE, work_left=7200.0)
     problem = problem_of(seen(World([FOUR], [job])), FairwattParameters(min_run_s=0))
-    (run_s,) = problem.options.run_s[problem.options.stays]
+    (run_s,) = problem.ways.run_s[problem.ways.stays]
     assert run_s == pytest.approx(7200.0 / speed)
 
 
@@ -84,8 +84,8 @@ def test_a_queued_job_is_promised_what_running_ones_do_not_lack(
     full = runs((1, 1, 3, 1000), cpus_per_gpu=3, mem_mib_per_gpu=1000)
     world = World([node, lean], [short, full, wants(1, IMAGE, work_left=7200.0)])
     problem = problem_of(seen(world), FairwattParameters(min_run_s=0))
-    queued = problem.options.job() == 2
-    assert problem.options.run_s[queued] == pytest.approx([7200.0 / speed])
+    queued = problem.ways.job() == 2
+    assert problem.ways.run_s[queued] == pytest.approx([7200.0 / speed])
     # Alike jobs rank alike, whatever their share: the first would start as fast as the third.
     assert problem.gpu_s()[0] == pytest.approx(problem.gpu_s()[2], abs=2.0)
 

@@ -1,12 +1,10 @@
-"""The ways in which each job could run: GPU type, count and clock, with their time and watts."""
-
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+"""The ways in which each job could run, from its profile or from what it asks for."""
 
 import numpy as np
 
 from policies.bench.power import clock_index, held_gpus, host_watts_per_gpu, watts_at
-from policies.bench.roster import lost_s
+from policies.bench.roster import lost_s, remaining_s
+from policies.bench.ways import WayColumns, Ways, pools
 from policies.contract.columns import F64, I32, I64, Bool
 from policies.contract.snapshot import JobState, ProfileTable, Snapshot
 from policies.fairwatt.speeds import Speeds
@@ -19,44 +17,8 @@ LEAST_S = 60.0
 LEAST_CHANGE_S = 1.0
 
 
-class Options(NamedTuple):
-    """Ragged: planned job `j` has the options `first[j]:first[j + 1]`.
-
-    `watts` is what an option adds to the cluster's draw. The option that `stays` is what a running
-    job has already; every other one of a running job has its restart in `run_s`.
-    """
-
-    first: I64
-    gpu_type: I32
-    gpus: I32
-    clock_mhz: I32
-    run_s: F64
-    watts: F64
-    stays: Bool
-
-    def job(self) -> I64:
-        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
-
-    def least(self, values: F64) -> F64:
-        """The least of every job's options."""
-        if not len(values):
-            return np.empty(0)
-        return np.asarray(np.minimum.reduceat(values, self.first[:-1]), np.float64)
-
-
-class WayColumns(NamedTuple):
-    """Some ways to run planned jobs, by their number, as profiles and requests tell them."""
-
-    job: I64
-    gpu_type: I32
-    gpus: I32
-    clock_mhz: I32
-    run_s: F64
-    gpu_w: F64
-
-
 class WayBuilder:
-    """Options of jobs of one snapshot."""
+    """Ways of jobs of one snapshot."""
 
     def __init__(
         self,
@@ -71,7 +33,7 @@ class WayBuilder:
         self.default_run_s = default_run_s
         self._added_w = _added_watts(snapshot, empty_nodes_off=empty_nodes_off)
 
-    def options(self, rows: I64, *, restarts: float, resize: bool) -> Options:
+    def ways(self, rows: I64, *, restarts: float, resize: bool) -> Ways:
         """Of queued and running `rows`; a change is charged `restarts` times what it loses.
 
         Without `resize` a running job may only stay, or stop and come back as it was.
@@ -81,15 +43,15 @@ class WayBuilder:
         held = self.held(rows[running])._replace(job=np.flatnonzero(running))
         changeable = np.flatnonzero(~running | resize)
         counted = self.counted(rows[changeable])
-        profiled = self._allowed(rows, self._profiled(rows, changeable[counted]))
+        profiled = self._profiled(rows, changeable[counted]).permitted(self.snapshot, rows)
         # Counts that the profile does not know, too, are taken as they are asked for.
         others = changeable[~np.isin(changeable, profiled.job)]
-        found = _joined(profiled, self._allowed(rows, self._plain(rows, others)))
+        found = profiled.beside(self._plain(rows, others).permitted(self.snapshot, rows))
         if not resize:
-            found = _joined(found, held)
+            found = found.beside(held)
         changed = found._replace(run_s=found.run_s + self._change_s(rows, found, held, restarts))
         stays = np.repeat([False, True], [len(changed.job), len(held.job)])
-        return self._sorted(_joined(changed, held), stays, len(rows))
+        return self._sorted(rows, changed.beside(held), stays)
 
     def held(self, rows: I64) -> WayColumns:
         """What the job `rows` have now; they are numbered as they stand."""
@@ -108,7 +70,7 @@ class WayBuilder:
                 here = known & (kind == one) & (rate > 0)
                 work_s = self._work_left(rows[here]) / rate[here]
                 run_s[here] = work_s / self.speed[rows[here]]
-        return WayColumns(each, kind, gpus.astype(np.int32), clock, run_s, gpu_w)
+        return WayColumns(each, kind.astype(np.int64), gpus, clock, run_s, gpu_w)
 
     def added_w(self, found: WayColumns) -> F64:
         """What ways add to the cluster's draw."""
@@ -142,18 +104,24 @@ class WayBuilder:
         lost = np.maximum(lost_s(self.snapshot)[rows[found.job]], LEAST_CHANGE_S)
         return np.where(running, np.where(in_place, LEAST_CHANGE_S, lost) * restarts, 0.0)
 
-    def _sorted(self, found: WayColumns, stays: Bool, count: int) -> Options:
+    def _sorted(self, rows: I64, found: WayColumns, stays: Bool) -> Ways:
         """By job; quick and frugal ways first, so that a search soon has something to beat."""
         watts = self.added_w(found)
         order = np.lexsort((watts * found.run_s, found.run_s, ~stays, found.job))
-        return Options(
-            first=np.searchsorted(found.job[order], np.arange(count + 1)),
-            gpu_type=found.gpu_type[order],
-            gpus=found.gpus[order],
-            clock_mhz=found.clock_mhz[order],
-            run_s=np.maximum(found.run_s[order], 1.0),
+        found, stays = found.only(order), stays[order]
+        snapshot, row, pieces = self.snapshot, rows[found.job], self.snapshot.placements
+        partition = snapshot.jobs.partition[row]
+        # A borrower stays where it is.
+        partition[stays] = snapshot.nodes.partition[pieces.node[pieces.offset[row[stays]]]]
+        return Ways(
+            first=np.searchsorted(found.job, np.arange(len(rows) + 1)),
+            pool=pools(snapshot, partition, found.gpu_type),
+            gpu_type=found.gpu_type,
+            gpus=found.gpus,
+            clock_mhz=found.clock_mhz,
+            run_s=np.maximum(found.run_s, 1.0),
             watts=watts[order],
-            stays=stays[order],
+            stays=stays,
         )
 
     def _profiled(self, rows: I64, at: I64) -> WayColumns:
@@ -168,8 +136,8 @@ class WayBuilder:
         cell, row = (profile[way], kind[way], count[way], clock[way]), rows[at[job]]
         return WayColumns(
             at[job],
-            kind[way].astype(np.int32),
-            profiles.gpu_counts[count[way]],
+            kind[way],
+            profiles.gpu_counts[count[way]].astype(np.int64),
             profiles.clocks_mhz[kind[way], clock[way]],
             self._work_left(row) / profiles.throughput[cell] / self.speed[row],
             gpu_w[cell],
@@ -178,26 +146,19 @@ class WayBuilder:
     def _plain(self, rows: I64, at: I64) -> WayColumns:
         """Of others: the GPUs they ask for, on any type, for the time they are said to run."""
         kinds = len(self.snapshot.gpu_types)
-        job, kind = np.repeat(at, kinds), np.tile(np.arange(kinds, dtype=np.int32), len(at))
+        job, kind = np.repeat(at, kinds), np.tile(np.arange(kinds), len(at))
         return WayColumns(
             job,
             kind,
-            self.snapshot.jobs.min_gpus[rows[job]],
+            self.snapshot.jobs.min_gpus[rows[job]].astype(np.int64),
             np.zeros(len(job), np.int32),
             self._remaining_s(rows)[job],
             self.snapshot.gpu_types.max_w[kind],
         )
 
-    def _allowed(self, rows: I64, found: WayColumns) -> WayColumns:
-        """What jobs permit of it."""
-        jobs, row = self.snapshot.jobs, rows[found.job]
-        typed = (jobs.gpu_types[row] >> found.gpu_type.astype(np.uint64)) & np.uint64(1)
-        within = (found.gpus >= jobs.min_gpus[row]) & (found.gpus <= jobs.max_gpus[row])
-        return WayColumns._make(values[within & (typed > 0)] for values in found)
-
     def _remaining_s(self, rows: I64) -> F64:
         jobs = self.snapshot.jobs
-        said_s = np.where(np.isnan(jobs.est_run_s[rows]), self.default_run_s, jobs.est_run_s[rows])
+        said_s = remaining_s(self.snapshot, self.default_run_s)[rows]
         ran_s = jobs.attained_gpu_s[rows] / np.maximum(jobs.min_gpus[rows], 1)
         return np.where(said_s > 0, said_s, np.maximum(OVERRUN * ran_s, LEAST_S))
 
@@ -241,8 +202,3 @@ def _spread(first: I64, chosen: I32) -> tuple[I64, I64]:
     owner = np.repeat(np.arange(len(chosen)), length)
     before = np.cumsum(length) - length
     return first[chosen][owner] + np.arange(len(owner)) - before[owner], owner
-
-
-def _joined(some: WayColumns, others: WayColumns) -> WayColumns:
-    both: Iterator[Any] = zip(some, others, strict=True)
-    return WayColumns._make(np.concatenate(each) for each in both)
