@@ -87,6 +87,11 @@ class Draft:
         }
 
     @cached_property
+    def _idle_w(self) -> list[float]:
+        idle_w: list[float] = node_idle_w(self.snapshot).tolist()
+        return idle_w
+
+    @cached_property
     def _lost_gpu_s(self) -> list[float]:
         lost: list[float] = (lost_s(self.snapshot) * held_gpus(self.snapshot)).tolist()
         return lost
@@ -197,7 +202,7 @@ class Draft:
     def wake(self, node: int) -> bool:
         """Switch a node on if its watts are left."""
         if self.ledger.watts_per_gpu is not None:
-            idle_w = float(node_idle_w(self.snapshot)[node])
+            idle_w = self._idle_w[node]
             if self.ledger.spare_w(node) < idle_w:
                 return False
             self.ledger.draw(node, idle_w)

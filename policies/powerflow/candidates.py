@@ -77,19 +77,17 @@ def tuned_jobs(snapshot: Snapshot) -> Bool:
     return np.asarray((snapshot.jobs.state == JobState.RUNNING) & (held_gpus(snapshot) > 0))
 
 
-def movable_jobs(snapshot: Snapshot, min_run_s: float) -> Bool:
+def movable_jobs(snapshot: Snapshot, tuned: Bool, min_run_s: float) -> Bool:
     """Of these, who may be resized and stopped: all at home, on ready nodes."""
-    movable = tuned_jobs(snapshot) & stoppable(snapshot, min_run_s)
+    movable = tuned & stoppable(snapshot, min_run_s)
     return movable & ~borrowing(snapshot) & ~on_unready_node(snapshot)
 
 
-def candidates_of(
-    snapshot: Snapshot, room: PoolRoom, ladders: Ladders, *, min_run_s: float
-) -> list[Candidate]:
+def candidates_of(room: PoolRoom, ladders: Ladders, movable: Bool, tuned: Bool) -> list[Candidate]:
     """Running jobs that stay where they are, then everybody else, shortest remaining first."""
-    jobs = snapshot.jobs
-    chosen = np.flatnonzero(waiting(snapshot) | tuned_jobs(snapshot))
-    builder = _Builder(snapshot, room, ladders, min_run_s)
+    jobs = room.snapshot.jobs
+    chosen = np.flatnonzero(waiting(room.snapshot) | tuned)
+    builder = _Builder(room, ladders, movable, tuned)
     found = [builder.build(row) for row in chosen.tolist()]
     order = np.lexsort(
         (
@@ -105,9 +103,8 @@ def candidates_of(
 class _Builder:
     """Columns as lists: they are read row by row."""
 
-    def __init__(
-        self, snapshot: Snapshot, room: PoolRoom, ladders: Ladders, min_run_s: float
-    ) -> None:
+    def __init__(self, room: PoolRoom, ladders: Ladders, movable: Bool, tuned: Bool) -> None:
+        snapshot = room.snapshot
         jobs, held, nodes = snapshot.jobs, snapshot.placements, snapshot.nodes
         self.room, self.ladders = room, ladders
         self.tenant: list[int] = jobs.tenant.tolist()
@@ -120,8 +117,8 @@ class _Builder:
         self.est_run_s: list[float] = remaining_s(snapshot).tolist()
         self.clock_mhz: list[int] = jobs.clock_mhz.tolist()
         self.cost_s: list[float] = lost_s(snapshot).tolist()
-        self.held: list[int] = np.where(tuned_jobs(snapshot), held_gpus(snapshot), 0).tolist()
-        self.movable: list[bool] = movable_jobs(snapshot, min_run_s).tolist()
+        self.held: list[int] = np.where(tuned, held_gpus(snapshot), 0).tolist()
+        self.movable: list[bool] = movable.tolist()
         self.kinds = range(len(snapshot.gpu_types))
         self.node_kind: list[int] = nodes.gpu_type.tolist()
         self.node_partition: list[int] = nodes.partition.tolist()

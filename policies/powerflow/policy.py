@@ -27,10 +27,10 @@ class Elastic:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         rules = self.rules
-        movable = movable_jobs(snapshot, rules.min_run_s)
-        room = PoolRoom(snapshot, movable, tuned_jobs(snapshot), switches=rules.power_off)
-        ladders = self._ladders_of(snapshot)
-        candidates = candidates_of(snapshot, room, ladders, min_run_s=rules.min_run_s)
+        tuned = tuned_jobs(snapshot)
+        movable = movable_jobs(snapshot, tuned, rules.min_run_s)
+        room = PoolRoom(snapshot, movable, tuned, switches=rules.power_off)
+        candidates = candidates_of(room, self._ladders_of(snapshot), movable, tuned)
         footing(room, candidates)
         self.growth(room, candidates)
         draft = Draft(placing_ledger(snapshot, rules.placement, self._layouts))
