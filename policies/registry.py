@@ -7,175 +7,124 @@ import msgspec
 
 from policies.andreas.parameters import AndreasParameters, FirstPrincipleParameters
 from policies.andreas.policy import Andreas, FirstPrinciple
-from policies.classic import orderings
-from policies.classic.policy import Classic, Rules
-from policies.contract.parameters import (
-    AfsParameters,
+from policies.bench import orderings
+from policies.classic.parameters import (
     BackfillParameters,
+    ClassicParameters,
     ConservativeParameters,
     FifoParameters,
     LasParameters,
-    P,
-    ParameterError,
-    PowerFlowParameters,
     PreemptiveParameters,
     PriorityParameters,
     QueueParameters,
     SliceParameters,
-    SynergyOrdering,
-    SynergyParameters,
-    convert,
 )
+from policies.classic.policy import Classic
+from policies.contract.parameters import P, ParameterError, convert
 from policies.contract.policy import Policy
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.policy import Fairwatt
 from policies.powerflow.afs import future_share
 from policies.powerflow.greedy import marginal
+from policies.powerflow.parameters import AfsParameters, PowerFlowParameters
 from policies.powerflow.policy import Elastic
-from policies.powerflow.policy import Rules as ElasticRules
-from policies.synergy.policy import Rules as SynergyRules
+from policies.synergy.parameters import SynergyParameters
 from policies.synergy.policy import Synergy
 
 
-class Row(NamedTuple, Generic[P]):
+class PolicyRow(NamedTuple, Generic[P]):
     summary: str
     parameters: type[P]
     factory: Callable[[P], Policy]
 
 
-def _queue(ordering: orderings.Ordering) -> Callable[[QueueParameters], Policy]:
-    return lambda p: Classic(Rules(ordering=ordering, **msgspec.structs.asdict(p)))
+def _queue(ordering: orderings.Ordering) -> Callable[[ClassicParameters], Policy]:
+    return lambda p: Classic(p, ordering)
 
 
-def _priority(p: PriorityParameters) -> Policy:
-    common = {k: v for k, v in msgspec.structs.asdict(p).items() if k != "ageing_s"}
-    return Classic(Rules(ordering=orderings.priority(p.ageing_s), **common))
-
-
-def _las(p: LasParameters) -> Policy:
-    common = {k: v for k, v in msgspec.structs.asdict(p).items() if k != "queue_gpu_s"}
-    return Classic(Rules(ordering=orderings.least_attained_service(p.queue_gpu_s), **common))
-
-
-def _easy(p: BackfillParameters) -> Policy:
-    return Classic(Rules(ordering=orderings.fifo, reservations=1, **msgspec.structs.asdict(p)))
-
-
-def _gandiva(p: SliceParameters) -> Policy:
-    common = {k: v for k, v in msgspec.structs.asdict(p).items() if k != "slice_s"}
-    common["min_run_s"] = max(p.min_run_s, p.slice_s)
-    return Classic(Rules(ordering=orderings.least_share_of_life, preempt=True, **common))
-
-
-def _powerflow(p: PowerFlowParameters) -> Policy:
-    return Elastic(ElasticRules(growth=marginal, **msgspec.structs.asdict(p)))
-
-
-def _afs(p: AfsParameters) -> Policy:
-    given = msgspec.structs.asdict(p)
-    return Elastic(ElasticRules(growth=future_share, power_off=False, **given))
-
-
-def _conservative(p: ConservativeParameters) -> Policy:
-    return Classic(Rules(ordering=orderings.fifo, **msgspec.structs.asdict(p)))
-
-
-_SYNERGY_ORDERINGS: dict[SynergyOrdering, orderings.Ordering] = {
-    "fifo": orderings.fifo,
-    "srtf": orderings.shortest_remaining,
-    "las": orderings.least_attained_service(LasParameters().queue_gpu_s),
-    "ftf": orderings.finish_time_fairness,
-}
-
-
-def _synergy(p: SynergyParameters) -> Policy:
-    rules = {**msgspec.structs.asdict(p), "ordering": _SYNERGY_ORDERINGS[p.ordering]}
-    return Synergy(SynergyRules(**rules))
-
-
-POLICIES: dict[str, Row[Any]] = {
-    "fifo": Row(
+POLICIES: dict[str, PolicyRow[Any]] = {
+    "fifo": PolicyRow(
         "First come, first served; a job that does not fit holds back those behind it.",
         FifoParameters,
         _queue(orderings.fifo),
     ),
-    "fifo-backfill": Row(
+    "fifo-backfill": PolicyRow(
         "First come, first served; later jobs may go ahead if they do not delay the first (EASY).",
         BackfillParameters,
-        _easy,
+        _queue(orderings.fifo),
     ),
-    "conservative-backfill": Row(
+    "conservative-backfill": PolicyRow(
         "First come, first served; later jobs may go ahead if they delay no reservation.",
         ConservativeParameters,
-        _conservative,
+        _queue(orderings.fifo),
     ),
-    "priority": Row(
+    "priority": PolicyRow(
         "Highest priority first, growing with the time since submission.",
         PriorityParameters,
-        _priority,
+        lambda p: Classic(p, orderings.priority(p.ageing_s)),
     ),
-    "edf": Row(
+    "edf": PolicyRow(
         "Earliest deadline first.",
         QueueParameters,
         _queue(orderings.earliest_deadline),
     ),
-    "sjf": Row(
+    "sjf": PolicyRow(
         "Shortest job first, never stopping a running one.",
         QueueParameters,
         _queue(orderings.shortest_remaining),
     ),
-    "srtf": Row(
+    "srtf": PolicyRow(
         "Shortest remaining time first, stopping longer jobs.",
         PreemptiveParameters,
         _queue(orderings.shortest_remaining),
     ),
-    "las": Row(
+    "las": PolicyRow(
         "Least attained service (GPUs x time) in queues, stopping jobs of later queues.",
         LasParameters,
-        _las,
+        lambda p: Classic(p, orderings.least_attained_service(p.queue_gpu_s)),
     ),
-    "ftf": Row(
+    "ftf": PolicyRow(
         "Finish-time fairness: who suffers most from sharing goes first.",
         QueueParameters,
         _queue(orderings.finish_time_fairness),
     ),
-    "fair-share": Row(
+    "fair-share": PolicyRow(
         "Weighted fair share of GPUs over tenants.",
         QueueParameters,
         _queue(orderings.fair_share),
     ),
-    "gandiva": Row(
+    "gandiva": PolicyRow(
         "Time slicing, Gandiva-style: who ran least of its time here goes first, on packed nodes.",
         SliceParameters,
-        _gandiva,
+        _queue(orderings.least_share_of_life),
     ),
-    "afs": Row(
+    "afs": PolicyRow(
         "Elastic, AFS-style: more GPUs go where they shorten the mean completion time most.",
         AfsParameters,
-        _afs,
+        lambda p: Elastic(p, future_share),
     ),
-    "powerflow": Row(
+    "powerflow": PolicyRow(
         "PowerFlow-style: GPU count and clock of every job, shortest mean completion time within "
         "the power budget.",
         PowerFlowParameters,
-        _powerflow,
+        lambda p: Elastic(p, marginal),
     ),
-    "synergy": Row(
+    "synergy": PolicyRow(
         "Any of four orderings, with CPUs and memory by sensitivity instead of by GPUs.",
         SynergyParameters,
-        _synergy,
+        Synergy,
     ),
-    "andreas": Row(
+    "andreas": PolicyRow(
         "ANDREAS: least energy price plus tardiness, choosing GPU type, count, node and order.",
         AndreasParameters,
         Andreas,
     ),
-    "first-principle": Row(
+    "first-principle": PolicyRow(
         "FIFO, EDF or by price, each job where it is cheapest in time, never changed once started.",
         FirstPrincipleParameters,
         FirstPrinciple,
     ),
-    "fairwatt": Row(
+    "fairwatt": PolicyRow(
         "Least money for energy, waiting and lateness: type, count, clock, place and hour at once.",
         FairwattParameters,
         Fairwatt,
@@ -210,7 +159,7 @@ def parameter_schema(name: str) -> dict[str, Any]:
     return found
 
 
-def _row(name: str) -> Row[Any]:
+def _row(name: str) -> PolicyRow[Any]:
     if name not in POLICIES:
         known = ", ".join(POLICIES)
         raise ParameterError(

@@ -7,7 +7,7 @@ import numpy as np
 
 from policies.contract.columns import F64
 from policies.contract.snapshot import NodeState
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.pricing.peak import WINDOW_S, Metered, months_of, no_peaks_w, periods_of, raised_w
 from policies.pricing.tariff import HourlyTariff, Tariff, demand_charge
 from simulator.engine import Outcome
@@ -93,10 +93,10 @@ def energy(outcome: Outcome, stretches: Stretches) -> Energy:
     setting, idle = outcome.setting, idle_stretches(outcome)
     watts, idle_w = stretches.watts * setting.pue, idle.watts * setting.pue
 
-    def priced(curve: Curve | None, watts: F64, from_s: F64, to_s: F64) -> F64:
+    def priced(curve: PriceCurve | None, watts: F64, from_s: F64, to_s: F64) -> F64:
         return np.zeros(len(watts)) if curve is None else curve.cost(watts, from_s, to_s)
 
-    def of_idle(curve: Curve | None) -> float:
+    def of_idle(curve: PriceCurve | None) -> float:
         return float(priced(curve, idle_w, idle.from_s, idle.to_s).sum())
 
     return Energy(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from policies.contract.columns import F64, I64, Table, column
+from policies.contract.columns import F64, I64, ColumnTable, column
 from policies.contract.policy import Policy
 from policies.contract.snapshot import JobState, Snapshot
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.pricing.tariff import Tariff
 from simulator.engine import Engine, Pace
 from simulator.live import Guess, Live, engine_from
@@ -21,7 +21,7 @@ LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class QueueForecast(Table):
+class QueueForecast(ColumnTable):
     """One row per queued job that takes part; nan is not within what was simulated.
 
     Joules and money are of the GPUs that the job holds, their idle watts included, and of its share
@@ -50,7 +50,7 @@ def estimate(
     guess: Guess,
     *,
     members: int = 8,
-    price: Curve | None = None,
+    price: PriceCurve | None = None,
     tariff: Tariff | None = None,
     left_out: Collection[int] = (),
     out_of_time: Callable[[], bool] = lambda: False,
@@ -120,7 +120,7 @@ def start_and_finish(engine: Engine) -> tuple[F64, F64]:
     return world.first_start_s + world.costs.start_s, finish_s
 
 
-def _spent(engine: Engine, price: Curve | None) -> tuple[F64, F64]:
+def _spent(engine: Engine, price: PriceCurve | None) -> tuple[F64, F64]:
     """Joules and money per job; nan for jobs that did not finish, and where no price is known."""
     setting, log = engine.setting, engine.world.log
     stretches, types = log.table(), setting.machines.gpu_types

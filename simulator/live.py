@@ -19,7 +19,7 @@ from policies.contract.snapshot import (
     Snapshot,
     TenantTable,
 )
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.pricing.tariff import Tariff
 from simulator.costs import Costs
 from simulator.engine import Engine, Pace
@@ -61,8 +61,8 @@ def engine_from(
     pace: Pace,
     guess: Guess | None = None,
     *,
-    price: Curve | None = None,
-    carbon: Curve | None = None,
+    price: PriceCurve | None = None,
+    carbon: PriceCurve | None = None,
     tariff: Tariff | None = None,
     left_out: Collection[int] = (),
 ) -> Live:
@@ -88,7 +88,7 @@ def _taking_part(snapshot: Snapshot, left_out: Collection[int]) -> I64:
 
 
 def _setting(
-    snapshot: Snapshot, rows: I64, guess: Guess, price: Curve | None, carbon: Curve | None
+    snapshot: Snapshot, rows: I64, guess: Guess, price: PriceCurve | None, carbon: PriceCurve | None
 ) -> tuple[Setting, F64]:
     """The setting of the run, and how much of its work each job has done already."""
     restart_s = snapshot.jobs.restart_cost_s[rows]

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from policies.contract.columns import F64, I32, I64, U8, Table, column
+from policies.contract.columns import F64, I32, I64, U8, ColumnTable, column
 from simulator.holdings import RowPieces
 
 
@@ -29,7 +29,7 @@ class StretchEnd(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stretches(Table):
+class Stretches(ColumnTable):
     """A job on unchanged pieces at an unchanged clock; `watts` are above its nodes' idle draw.
 
     `idle_s` are the seconds without progress: starting, restarting or saving. `lost_work` was done

@@ -8,7 +8,7 @@ import numpy as np
 
 from policies.contract.columns import F64
 from policies.contract.snapshot import ProfileTable, TenantTable
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.pricing.tariff import Tariff
 from simulator.budgets import Allowance
 from simulator.costs import Costs
@@ -40,9 +40,9 @@ class Setting:
     pue: float = 1.0
     power_budget_w: float = math.inf
     allowance: Allowance | None = None
-    price: Curve | None = None
-    believed_price: Curve | None = None
-    carbon: Curve | None = None
+    price: PriceCurve | None = None
+    believed_price: PriceCurve | None = None
+    carbon: PriceCurve | None = None
     tariff: Tariff | None = None
     """Whose demand charge policies see, with the peak metered so far; energy costs `price`."""
     peak_w: float = 0.0

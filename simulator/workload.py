@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from policies.contract.columns import F64, I32, I64, U8, U64, Bool, Table, column
+from policies.contract.columns import F64, I32, I64, U8, U64, Bool, ColumnTable, column
 from policies.contract.snapshot import ANY_GPU_TYPE, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Workload(Table):
+class Workload(ColumnTable):
     """`work` is in the units of the job's profile; without a profile, seconds on the asked GPUs.
 
     `tenant` and `partition` are rows of the names beside the workload, -1 for no partition.

@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.contract.columns import F64, I64
 from policies.contract.plan import Piece, Plan, Start
-from policies.contract.snapshot import JobState, NodeState, Prices, ProfileTable, Snapshot
+from policies.contract.snapshot import JobState, NodeState, PriceTable, ProfileTable, Snapshot
 from policies.pricing.peak import metered
 from simulator.budgets import Allowance, Purse
 from simulator.costs import Costs
@@ -113,7 +113,7 @@ class World:
         rows.flags.writeable = False
         return rows
 
-    def snapshot(self, prices: Prices, profiles: ProfileTable) -> Snapshot:
+    def snapshot(self, prices: PriceTable, profiles: ProfileTable) -> Snapshot:
         setting, rows = self.setting, self.live_rows()
         power_budget_w, energy_left_j, energy_until_s = self._budgets()
         peak_w, per_w = self.meter.seen(self.now_s) if self.meter else (0.0, 0.0)

@@ -8,8 +8,8 @@ import numpy as np
 from django.db.models import QuerySet
 
 from policies.pricing import tariff as pure
-from policies.pricing.curve import Curve, IntArray
-from policies.pricing.periods import Period
+from policies.pricing.curve import IntArray, PriceCurve
+from policies.pricing.periods import PricePeriod
 from tariffs.models import CarbonHour, Tariff, TariffHour
 
 # How far ahead a round may look for a cheaper hour.
@@ -23,19 +23,22 @@ class Priced(Protocol):
     carbon_series_id: int | None
 
 
-def price_curves(priced: Priced, *, now: datetime) -> tuple[Curve | None, Curve | None]:
+Curves = tuple[PriceCurve | None, PriceCurve | None]
+
+
+def price_curves(priced: Priced, *, now: datetime) -> Curves:
     """Price and carbon from now to the horizon; None where there is neither."""
     return curves_between(priced, int(now.timestamp()), int((now + HORIZON).timestamp()))
 
 
-def curves_between(priced: Priced, start_s: int, end_s: int) -> tuple[Curve | None, Curve | None]:
+def curves_between(priced: Priced, start_s: int, end_s: int) -> Curves:
     price = carbon = None
     if priced.tariff is not None:
         price = pure_tariff(priced.tariff, start_s, end_s).curve(start_s, end_s)
     if priced.carbon_series_id is not None:
         hours = CarbonHour.objects.filter(series=priced.carbon_series_id)
         series = _series(hours, "g_per_kwh", start_s, end_s)
-        carbon = pure.CarbonSeries(*series).curve(start_s, end_s)
+        carbon = pure.CarbonIntensity(*series).curve(start_s, end_s)
     return price, carbon
 
 
@@ -52,9 +55,9 @@ def pure_tariff(tariff: Tariff, start_s: int, end_s: int) -> pure.Tariff:
     return pure.FlatTariff(tariff.price_per_kwh, tariff.demand_charge_per_kw)
 
 
-def period_from_json(period: dict[str, Any]) -> Period:
+def period_from_json(period: dict[str, Any]) -> PricePeriod:
     charge = period.get("demand_charge_per_kw")
-    return Period(
+    return PricePeriod(
         months=frozenset(period["months"]),
         weekdays=frozenset(period["weekdays"]),
         from_minute=period["from_minute"],

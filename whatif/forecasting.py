@@ -13,7 +13,7 @@ from django.utils import timezone
 from clusters.models import Cluster
 from energy.budgets.peak import charged
 from policies.contract.snapshot import Blocked, JobState, Snapshot
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.registry import build
 from scheduling.snapshot.load import load_snapshot
 from simulator import forecast as pure
@@ -115,7 +115,7 @@ def left_out(snapshot: Snapshot) -> set[int]:
     return {*jobs.id[beyond].tolist(), *jobs.id[stopped].tolist()}
 
 
-def _price(cluster: Cluster, now: datetime) -> Curve | None:
+def _price(cluster: Cluster, now: datetime) -> PriceCurve | None:
     if cluster.tariff is None:
         return None
     start_s = int(now.timestamp())

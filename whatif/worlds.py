@@ -11,7 +11,7 @@ import numpy as np
 from clusters.models import Cluster
 from policies.contract.snapshot import NodeState, NodeTable, PartitionTable, Snapshot
 from policies.pricing import tariff as pure
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.registry import build as build_policy
 from scheduling.snapshot.load import load_snapshot
 from simulator.engine import Engine, Pace
@@ -98,13 +98,13 @@ def shared_snapshot(simulation: Simulation, *, now: datetime) -> Snapshot:
     return Snapshot.from_bytes(bytes(kept))
 
 
-def priced(name: str | None, setting: Setting) -> tuple[pure.Tariff | None, Curve | None]:
+def priced(name: str | None, setting: Setting) -> tuple[pure.Tariff | None, PriceCurve | None]:
     return _priced(name, setting.origin_s, float(setting.jobs.submitted_s[-1]))
 
 
 def _priced(
     name: str | None, first_s: float, last_s: float
-) -> tuple[pure.Tariff | None, Curve | None]:
+) -> tuple[pure.Tariff | None, PriceCurve | None]:
     """The tariff and its curve from the start until a year after the last job has come."""
     row = None if name is None else Tariff.objects.filter(name=name).first()
     if row is None:

@@ -10,7 +10,7 @@ from energy.ledger.settle import writing
 from energy.ledger.terms import Rates
 from energy.ledger.writer import Drawn, LedgerKey, Standing, standing, write_differences
 from energy.models import LedgerRow, Meter
-from policies.pricing.curve import Window as Span
+from policies.pricing.curve import PriceWindow as Span
 from policies.pricing.money import split_mj
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clusters.models import Cluster
-from policies.pricing.curve import Curve, IntArray
+from policies.pricing.curve import IntArray, PriceCurve
 from policies.pricing.money import exact_cost, to_money
 from tariffs.curves import curves_between
 
@@ -79,7 +79,7 @@ class Rates:
         )
 
 
-def _value(curve: Curve | None, start_s: int) -> Decimal | None:
+def _value(curve: PriceCurve | None, start_s: int) -> Decimal | None:
     if curve is None:
         return None
     return next(curve.windows(start_s, start_s + 1)).price

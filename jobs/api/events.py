@@ -36,7 +36,7 @@ class EventSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses = super()._get_response_bodies(direction)
         content = responses["200"]["content"]
-        event = node_of(structs.EventOut).example(sent=False)
+        event = node_of(structs.EventOut).example()
         example = frame(event["id"], event).decode()
         content[CONTENT_TYPE] = {"schema": {"type": "string"}, "example": example}
         ended = "The job has ended and there is nothing after Last-Event-ID: do not come back."

@@ -5,7 +5,8 @@ from jobs import selectors
 from jobs.api import structs
 from jobs.services import quotas
 from rest.filters import IntegerFilter, TextFilter
-from rest.resources import NamedResource, Services
+from rest.resources import NamedResource
+from rest.services import Services
 
 
 class GpuQuotaViewSet(FreshRetrieveMixin, NamedResource):

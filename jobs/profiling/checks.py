@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.profiling.assembly import Typed
-from policies.fault import Problem
 from policies.performance.application import GpuLimits
 from policies.performance.points import point_problems
+from policies.value_fault import ValueFault
 
 # Boards overshoot their limit for moments, not on the mean of a measurement.
 ABOVE_MAX = 1.5
@@ -41,7 +41,7 @@ def troubles(points: Sequence[Typed], limits: Mapping[str, GpuLimits]) -> Iterat
                 yield Trouble(index, "watts_per_gpu", "above_max", f"{_name(points[index])} {said}")
 
 
-def _at(problem: Problem, points: Sequence[Typed], of_kind: Sequence[int]) -> Trouble:
+def _at(problem: ValueFault, points: Sequence[Typed], of_kind: Sequence[int]) -> Trouble:
     _, _, place, field = f"{problem.pointer}//".split("/")[:4]
     index = of_kind[int(place or 0)]
     # The model's own words begin with the point's number among those of its type.

@@ -11,9 +11,9 @@ from jobs.profiling.assembly import Typed, assembled
 from jobs.profiling.checks import troubles
 from jobs.profiling.knowledge import accepted_points, data_of, gpu_limits, typed
 from jobs.profiling.stored import document_of
-from policies.fault import Problem, pointer
 from policies.performance.application import Application, GpuLimits
 from policies.performance.points import FitRefused
+from policies.value_fault import ValueFault, pointer
 from rest.problems import Contradiction, Fault
 
 VERSIONS_KEPT = 20
@@ -65,9 +65,9 @@ def fits_due(*, now: datetime, batch: int = DUE_BATCH) -> int:
 
 def refuse_senseless(points: Sequence[Typed], limits: Mapping[str, GpuLimits]) -> None:
     if not points:
-        raise FitRefused([Problem("no_points", "/points", "Nothing has been measured yet.")])
+        raise FitRefused([ValueFault("no_points", "/points", "Nothing has been measured yet.")])
     found = [
-        Problem(one.code, pointer("points", one.index, one.field), one.message)
+        ValueFault(one.code, pointer("points", one.index, one.field), one.message)
         for one in troubles(points, limits)
     ]
     if found:

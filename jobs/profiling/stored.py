@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from policies.fault import Problem
 from policies.performance.application import Application, Behaviour
-from policies.performance.fit import Fit, Range
+from policies.performance.fit import Fit, FittedRange
 from policies.performance.gpu_power import PowerModel
 from policies.performance.points import Point
 from policies.performance.sensitivity import Sensitivity
 from policies.performance.throughput import ThroughputModel
+from policies.value_fault import ValueFault
 
 Document = dict[str, Any]
 AnyModel = TypeVar("AnyModel", ThroughputModel, PowerModel)
@@ -73,9 +73,9 @@ def _read(model: type[AnyModel], stored: Document | None) -> Fit[AnyModel] | Non
         parameters=stored["parameters"],
         residuals=np.array(stored["residuals"], np.float64),
         points=stored["points"],
-        ranges={axis: Range(low, high) for axis, (low, high) in stored["ranges"].items()},
+        ranges={axis: FittedRange(low, high) for axis, (low, high) in stored["ranges"].items()},
         spread=stored["spread"],
-        notes=tuple(Problem(note["code"], "", note["message"]) for note in stored["notes"]),
+        notes=tuple(ValueFault(note["code"], "", note["message"]) for note in stored["notes"]),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from policies.contract.snapshot import ProfileTable
 from policies.performance.application import Application, Behaviour, GpuLimits
-from policies.performance.fit import Fit, Range
+from policies.performance.fit import Fit, FittedRange
 from policies.performance.gpu_power import PowerModel
 from policies.performance.sensitivity import Sensitivity
 from policies.performance.tensors import profile_table
@@ -155,6 +155,6 @@ def _about(given: FittedModel) -> dict[str, Any]:
         "parameters": given.parameters,
         "residuals": np.array([given.mean_error, given.worst_error]),
         "points": given.points,
-        "ranges": {axis: Range(*ends) for axis, ends in given.ranges.items()},
+        "ranges": {axis: FittedRange(*ends) for axis, ends in given.ranges.items()},
         "spread": given.spread,
     }

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.prices import PriceLine
-from policies.bench.power import watts_per_gpu
-from policies.classic.victims import lost_s
+from policies.bench.power import busy_gpu_w, watts_per_gpu
+from policies.bench.roster import lost_s, remaining_s
+from policies.bench.ways import WayColumns, relative_speed
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.snapshot import JobState, Snapshot
+from policies.pricing.price_line import PriceLine
 
 # What runs past its estimate may end any moment; a time of nothing would hide every cost.
 SOONEST_S = 1.0
@@ -22,14 +23,10 @@ PAST_ESTIMATE_S = 60.0
 class Configurations(NamedTuple):
     """Sorted by job; job i of the rows asked for has `first[i]:first[i + 1]`."""
 
-    job: I64
-    kind: I64
-    gpus: I64
-    seconds: F64
-    gpu_w: F64
-    """Of one GPU."""
+    ways: WayColumns
     first: I64
     meeting: I64
+    """So many of a job's, the first, meet its due date."""
 
     def fastest_s(self) -> F64:
         return self._per_job(np.minimum, np.inf)
@@ -39,7 +36,7 @@ class Configurations(NamedTuple):
 
     def _per_job(self, pick: np.ufunc, without: float) -> F64:
         found = np.full(len(self.first) - 1, without)
-        pick.at(found, self.job, self.seconds)
+        pick.at(found, self.ways.job, self.ways.run_s)
         return found
 
 
@@ -62,44 +59,37 @@ def configurations(
     default_run_s: float,
 ) -> Configurations:
     """`capacity` is over (row, GPU type): the most GPUs that one node within reach has."""
-    job, kind, gpus, seconds, gpu_w = _possible(snapshot, rows, capacity, default_run_s)
-    seconds = seconds + _switching_s(snapshot, rows[job], kind, gpus)
-    watts = machine.base_w[kind] + gpus * (gpu_w - machine.idle_w[kind] + machine.host_w[kind])
+    ways = _possible(snapshot, rows, capacity, default_run_s)
+    ways = ways._replace(run_s=ways.run_s + _switching_s(snapshot, rows, ways))
+    job, kind, gpus, seconds = ways.job, ways.gpu_type, ways.gpus, ways.run_s
+    each_w = busy_gpu_w(ways.gpu_w, machine.idle_w[kind], machine.host_w[kind])
+    watts = machine.base_w[kind] + gpus * each_w
     meets = seconds <= (snapshot.jobs.deadline_s - snapshot.now_s)[rows[job]]
     key = np.where(meets, watts * line.cost(0.0, seconds), seconds)
     order = np.lexsort((kind, gpus, key, ~meets, job))
     return Configurations(
-        job[order],
-        kind[order],
-        gpus[order],
-        seconds[order],
-        gpu_w[order],
+        ways.only(order),
         np.searchsorted(job[order], np.arange(len(rows) + 1)),
         np.bincount(job[meets], minlength=len(rows)),
     )
 
 
-def _possible(
-    snapshot: Snapshot, rows: I64, capacity: I64, default_run_s: float
-) -> tuple[I64, I64, I64, F64, F64]:
+def _possible(snapshot: Snapshot, rows: I64, capacity: I64, default_run_s: float) -> WayColumns:
     kinds = np.arange(len(snapshot.gpu_types), dtype=np.uint64)
     may = (snapshot.jobs.gpu_types[rows, None] >> kinds & np.uint64(1)).astype(np.bool_)
     measured = _measured(snapshot, rows, capacity, may)
     by_estimate = np.ones(len(rows), np.bool_)
-    by_estimate[measured[0]] = False
-    estimated = _estimated(snapshot, rows, capacity, may & by_estimate[:, None], default_run_s)
-    return tuple(np.concatenate(pair) for pair in zip(measured, estimated, strict=True))  # type: ignore[return-value]
+    by_estimate[measured.job] = False
+    may &= by_estimate[:, None]
+    return measured.beside(_estimated(snapshot, rows, capacity, may, default_run_s))
 
 
-def _measured(
-    snapshot: Snapshot, rows: I64, capacity: I64, may: Bool
-) -> tuple[I64, I64, I64, F64, F64]:
+def _measured(snapshot: Snapshot, rows: I64, capacity: I64, may: Bool) -> WayColumns:
     jobs, table = snapshot.jobs, snapshot.profiles
     known = np.flatnonzero((jobs.profile[rows] >= 0) & ~np.isnan(jobs.work_left[rows]))
     at = rows[known]
     if not len(known) or not table.throughput.size:
-        none = np.empty(0, np.int64)
-        return none, none, none, np.empty(0), np.empty(0)
+        return WayColumns.none()
     counts = table.gpu_counts.astype(np.int64)
     # No clock is chosen here: an unset one is the highest.
     speed = table.throughput[jobs.profile[at], :, :, -1]
@@ -108,37 +98,36 @@ def _measured(
         there = (speed > 0) & inside[:, None, :] & may[known][:, :, None]
     there &= counts <= capacity[known][:, :, None]
     job, kind, count = np.nonzero(there)
-    seconds = jobs.work_left[at][job] / (speed[job, kind, count] * _care(snapshot, at)[job])
+    seconds = jobs.work_left[at][job] / (speed[job, kind, count] * _kept_speed(snapshot, at)[job])
     watts = table.watts_per_gpu[jobs.profile[at][job], kind, count, -1]
     gpu_w = np.where(np.isnan(watts), snapshot.gpu_types.max_w[kind], watts)
-    return known[job], kind, counts[count], np.maximum(seconds, SOONEST_S), gpu_w
+    unset = np.zeros(len(job), np.int32)
+    run_s = np.maximum(seconds, SOONEST_S)
+    return WayColumns(known[job], kind, counts[count], unset, run_s, gpu_w)
 
 
-def _care(snapshot: Snapshot, rows: I64) -> F64:
+def _kept_speed(snapshot: Snapshot, rows: I64) -> F64:
     """How much of its speed a job keeps with the CPUs and memory it asks for per GPU."""
-    jobs, table = snapshot.jobs, snapshot.profiles
-    if not table.relative_speed.size:
+    jobs = snapshot.jobs
+    if not snapshot.profiles.relative_speed.size:
         return np.ones(len(rows))
-    cpus = np.searchsorted(table.cpus_per_gpu, jobs.cpus_per_gpu[rows], side="right") - 1
-    memory = np.searchsorted(table.mem_mib_per_gpu, jobs.mem_mib_per_gpu[rows], side="right") - 1
-    speed = table.relative_speed[jobs.profile[rows], cpus.clip(min=0), memory.clip(min=0)]
+    cpus, mem_mib = jobs.cpus_per_gpu[rows], jobs.mem_mib_per_gpu[rows]
+    speed = relative_speed(snapshot, rows, cpus, mem_mib)
     return np.where(speed > 0, speed, 1.0)
 
 
 def _estimated(
     snapshot: Snapshot, rows: I64, capacity: I64, may: Bool, default_run_s: float
-) -> tuple[I64, I64, I64, F64, F64]:
-    jobs = snapshot.jobs
-    gpus = jobs.min_gpus[rows].astype(np.int64)
+) -> WayColumns:
+    gpus = snapshot.jobs.min_gpus[rows].astype(np.int64)
     job, kind = np.nonzero(may & (gpus[:, None] <= capacity))
     seconds = estimated_s(snapshot, rows, default_run_s)
     gpu_w = watts_per_gpu(snapshot)[rows[job], kind] if len(job) else np.empty(0)
-    return job, kind, gpus[job], seconds[job], gpu_w
+    return WayColumns(job, kind, gpus[job], np.zeros(len(job), np.int32), seconds[job], gpu_w)
 
 
 def estimated_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
-    left_s = snapshot.jobs.est_run_s[rows]
-    return np.maximum(np.where(np.isnan(left_s), default_run_s, left_s), PAST_ESTIMATE_S)
+    return np.maximum(remaining_s(snapshot, default_run_s)[rows], PAST_ESTIMATE_S)
 
 
 def held(snapshot: Snapshot, rows: I64) -> tuple[I64, I64]:
@@ -153,11 +142,12 @@ def held(snapshot: Snapshot, rows: I64) -> tuple[I64, I64]:
     return kind.astype(np.int64), np.diff(total)[rows]
 
 
-def _switching_s(snapshot: Snapshot, rows: I64, kind: I64, gpus: I64) -> F64:
+def _switching_s(snapshot: Snapshot, rows: I64, ways: WayColumns) -> F64:
     """What a running job loses by another configuration: work since its checkpoint, a restart."""
-    running = snapshot.jobs.state[rows] == JobState.RUNNING
+    row = rows[ways.job]
+    running = snapshot.jobs.state[row] == JobState.RUNNING
     if not running.any():
-        return np.zeros(len(rows))
-    kind_now, gpus_now = held(snapshot, rows)
-    changes = running & ((kind != kind_now) | (gpus != gpus_now))
-    return np.where(changes, lost_s(snapshot)[rows], 0.0)
+        return np.zeros(len(row))
+    kind_now, gpus_now = held(snapshot, row)
+    changes = running & ((ways.gpu_type != kind_now) | (ways.gpus != gpus_now))
+    return np.where(changes, lost_s(snapshot)[row], 0.0)

@@ -9,8 +9,8 @@ import numpy as np
 
 from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
-from policies.andreas.prices import PriceLine
 from policies.contract.columns import F64
+from policies.pricing.price_line import PriceLine
 
 # A start this near is no deferral: prices change on the minute, rounds happen in between.
 SOON_S = 1.0
@@ -18,7 +18,7 @@ SOON_S = 1.0
 
 def start_later_s(formulated: Formulated, line: PriceLine, parameters: AndreasParameters) -> F64:
     """Per job the seconds from now at which it had better start; nan for now."""
-    problem, known = formulated.problem, formulated.configurations
+    problem, known = formulated.problem, formulated.configurations.ways
     later_s = np.full(len(formulated.rows), np.nan)
     starts_s = line.at_s[(line.at_s > SOON_S) & (line.at_s <= parameters.most_deferral_s)]
     starts_s = starts_s[starts_s < line.known_s]
@@ -30,9 +30,9 @@ def start_later_s(formulated: Formulated, line: PriceLine, parameters: AndreasPa
     def cheapest(from_s: float) -> F64:
         """Per job the energy of its cheapest configuration in time, else of its fastest."""
         found = np.full(runs, np.inf)
-        money = watts * line.cost(from_s, from_s + known.seconds)
-        unsure = from_s + known.seconds > line.known_s
-        in_time = from_s + known.seconds <= problem.job_slack_s[known.job]
+        money = watts * line.cost(from_s, from_s + known.run_s)
+        unsure = from_s + known.run_s > line.known_s
+        in_time = from_s + known.run_s <= problem.job_slack_s[known.job]
         np.minimum.at(found, known.job, np.where(in_time & ~unsure, money, np.inf))
         return found
 
@@ -47,9 +47,11 @@ def start_later_s(formulated: Formulated, line: PriceLine, parameters: AndreasPa
 
 
 def _watts(formulated: Formulated) -> F64:
-    problem, known = formulated.problem, formulated.configurations
+    problem, known = formulated.problem, formulated.configurations.ways
     kinds = problem.job_budget_w.shape[1]
     base_w, host_w = np.zeros(kinds), np.zeros(kinds)
     kind = formulated.machines.class_type[problem.node_class]
     base_w[kind[::-1]], host_w[kind[::-1]] = problem.node_base_w[::-1], problem.node_host_w[::-1]
-    return np.asarray(problem.config_w + base_w[known.kind] + known.gpus * host_w[known.kind])
+    return np.asarray(
+        problem.config_w + base_w[known.gpu_type] + known.gpus * host_w[known.gpu_type]
+    )

@@ -6,16 +6,16 @@ several nodes, and jobs whose place is not free yet but that fit elsewhere, star
 
 import numpy as np
 
-from policies.andreas.entries import Entries
 from policies.andreas.formulate import Formulated
-from policies.bench.ledger import Ledger
+from policies.bench.draft import Draft
 from policies.bench.reach import shapes_of
 from policies.contract.columns import I64
+from policies.contract.plan import Start
 
 
-def fill_up(ledger: Ledger, formulated: Formulated, queue: I64, entries: Entries) -> None:
+def fill_up(draft: Draft, formulated: Formulated, queue: I64) -> None:
     """Start waiting jobs on their fewest GPUs, at home first, then on what others lend."""
-    settled = entries.placed.keys() | entries.claimed
+    ledger, settled = draft.ledger, draft.placed.keys() | set(draft.reserved)
     rows = [row for row in queue.tolist() if row not in settled]
     if not rows or not any(ledger.free):
         return
@@ -27,7 +27,7 @@ def fill_up(ledger: Ledger, formulated: Formulated, queue: I64, entries: Entries
     for borrow in (False, True):
         full: set[tuple[int, tuple[int, ...]]] = set()
         for row, at in zip(rows, shape_of, strict=True):
-            if row in entries.placed or (borrow and not shapes[at].borrows):
+            if row in draft.placed or (borrow and not shapes[at].borrows):
                 continue
             types = ledger.types_within_quota(tenant_of[row], asks[at])
             types = tuple(kind for kind in types if kind in known.get(row, types))
@@ -37,13 +37,13 @@ def fill_up(ledger: Ledger, formulated: Formulated, queue: I64, entries: Entries
             if hold is None:
                 full.add((at, types))
             else:
-                entries.placed[row] = hold.pieces
+                draft.write(Start, row, hold.pieces)
 
 
 def _known_types(formulated: Formulated) -> dict[int, set[int]]:
     """GPU types on which a job's speed is known, for those that have any."""
-    known = formulated.configurations
+    known = formulated.configurations.ways
     found: dict[int, set[int]] = {}
-    for row, kind in zip(formulated.rows[known.job].tolist(), known.kind.tolist(), strict=True):
+    for row, kind in zip(formulated.rows[known.job].tolist(), known.gpu_type.tolist(), strict=True):
         found.setdefault(row, set()).add(kind)
     return found

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.andreas.configurations import Configurations, configurations, estimated_s, held
-from policies.andreas.machines import Machines, Reaches
+from policies.andreas.node_classes import NodeClasses, Reaches
 from policies.andreas.parameters import CostParameters
-from policies.andreas.prices import PriceLine
-from policies.andreas.problem import Problem
+from policies.andreas.problem import AndreasProblem
 from policies.bench.power import (
     budget_w,
+    busy_gpu_w,
     host_watts_per_gpu,
     idle_draw_w,
     piece_watts,
@@ -18,22 +18,15 @@ from policies.bench.power import (
 )
 from policies.contract.columns import F64, I32, I64, Bool
 from policies.contract.snapshot import UNLIMITED, JobState, Snapshot
-
-
-class Rules(NamedTuple):
-    """What a problem takes from the policy beside its prices."""
-
-    rho: float = 0.0
-    exclusive: bool = False
-    proxy: bool = False
+from policies.pricing.price_line import PriceLine
 
 
 class Formulated(NamedTuple):
     """A problem with what leads back to the snapshot, and the jobs in order of pressure."""
 
-    problem: Problem
+    problem: AndreasProblem
     rows: I64
-    machines: Machines
+    machines: NodeClasses
     configurations: Configurations
     pressure: F64
 
@@ -61,13 +54,12 @@ def formulate(
     rows: I64,
     parameters: CostParameters,
     line: PriceLine,
-    rules: Rules,
 ) -> Formulated:
     """`rows` are scheduled; what other jobs hold is theirs."""
     jobs, tenants = snapshot.jobs, snapshot.tenants
-    machines = Machines.of(snapshot, parameters.energy)
-    book = _Book(snapshot, rows, machines)
-    reaches = Reaches.of(snapshot, machines, rows, book.most)
+    machines = NodeClasses.of(snapshot, parameters.energy)
+    capacity = _Capacity(snapshot, rows, machines)
+    reaches = Reaches.of(snapshot, machines, rows, capacity.most)
     known = configurations(
         snapshot,
         rows,
@@ -76,56 +68,56 @@ def formulate(
         line=line,
         default_run_s=parameters.default_run_s,
     )
-    weight = weights(snapshot, parameters)
+    ways, weight = known.ways, weights(snapshot, parameters)
     slack_s = jobs.deadline_s - snapshot.now_s
     slowest_s = known.slowest_s()
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
-    fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~book.scheduled)
+    fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~capacity.scheduled)
     fixed_s = remaining_s(snapshot, fixed, parameters.default_run_s)
-    free = np.where(book.busy > 0, 0, book.free) if rules.exclusive else book.free
-    problem = Problem(
+    free = np.where(capacity.busy > 0, 0, capacity.free) if parameters.exclusive else capacity.free
+    problem = AndreasProblem(
         job_weight=weight[rows],
         job_slack_s=slack_s[rows],
         job_slowest_s=slowest_s,
-        job_penalty=rules.rho * weight[rows] * late_s,
+        job_penalty=parameters.rho * weight[rows] * late_s,
         job_tenant=jobs.tenant[rows].astype(np.int64),
         job_reach=reaches.of_job,
         job_cpus=jobs.cpus_per_gpu[rows].astype(np.int64),
         job_mem_mib=jobs.mem_mib_per_gpu[rows].copy(),
-        job_budget_w=book.budget_w[rows],
+        job_budget_w=capacity.budget_w[rows],
         first_config=known.first,
         meeting=known.meeting,
-        config_type=known.kind,
-        config_gpus=known.gpus,
-        config_s=known.seconds,
-        config_w=known.gpus * (known.gpu_w - machines.idle_w[known.kind]),
+        config_type=ways.gpu_type,
+        config_gpus=ways.gpus,
+        config_s=ways.run_s,
+        config_w=ways.gpus * (ways.gpu_w - machines.idle_w[ways.gpu_type]),
         class_from=reaches.class_from,
         classes=reaches.classes,
         class_first=machines.class_first,
         node_class=machines.node_class,
         node_free=free,
-        node_busy=book.busy,
-        node_cpus=book.cpus,
-        node_mem_mib=book.mem_mib,
+        node_busy=capacity.busy,
+        node_cpus=capacity.cpus,
+        node_mem_mib=capacity.mem_mib,
         node_base_w=machines.base_w,
         node_host_w=machines.host_w,
         node_budget_w=host_watts_per_gpu(snapshot)[machines.rows],
         quota=tenants.quota_gpus.astype(np.int64),
         quota_by_type=tenants.quota_by_type.astype(np.int64),
-        used=book.used,
-        used_by_type=book.used_by_type,
-        watts_left=book.watts_left,
+        used=capacity.used,
+        used_by_type=capacity.used_by_type,
+        watts_left=capacity.watts_left,
         fixed_weight=weight[fixed],
         fixed_slack_s=slack_s[fixed],
         fixed_first_s=float(fixed_s.min(initial=np.inf)),
-        fixed_w=book.fixed_w,
+        fixed_w=capacity.fixed_w,
         price_at_s=line.at_s,
         price=line.price,
         price_area=line.area,
         limited=_limited(snapshot),
-        exclusive=rules.exclusive,
+        exclusive=parameters.exclusive,
         lends=bool(snapshot.partitions.lends.any()),
-        proxy=rules.proxy,
+        proxy=parameters.by_proxy,
     )
     # A job without any configuration has no fastest time; it comes last.
     fastest_s = known.fastest_s()
@@ -150,10 +142,10 @@ def remaining_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
     return np.where(known, np.maximum(measured_s, 1.0), left_s)
 
 
-class _Book:
+class _Capacity:
     """What the nodes, tenants and the power budget have, were the scheduled jobs not there."""
 
-    def __init__(self, snapshot: Snapshot, rows: I64, machines: Machines) -> None:
+    def __init__(self, snapshot: Snapshot, rows: I64, machines: NodeClasses) -> None:
         nodes, pieces = snapshot.nodes, snapshot.placements
         self.scheduled: Bool = np.zeros(len(snapshot.jobs), np.bool_)
         self.scheduled[rows] = True
@@ -186,7 +178,9 @@ class _Book:
         stays_w = float(piece_watts(snapshot, each_w)[~leaves].sum())
         return budget_w(snapshot) - idle_draw_w(snapshot) - stays_w
 
-    def _fixed_w(self, snapshot: Snapshot, machines: Machines, each_w: F64, stays: Bool) -> float:
+    def _fixed_w(
+        self, snapshot: Snapshot, machines: NodeClasses, each_w: F64, stays: Bool
+    ) -> float:
         """Watts of the jobs that stay, by the same account as those that are scheduled."""
         pieces = snapshot.placements
         job, node = pieces.job_of_piece()[stays], pieces.node[stays]
@@ -194,5 +188,5 @@ class _Book:
         number = np.full(len(snapshot.nodes), -1, np.int64)
         number[machines.rows] = np.arange(len(machines.rows))
         host_w = np.append(machines.host_w, 0.0)[number[node]]
-        watts = gpus * (each_w[job, kind] - machines.idle_w[kind] + host_w)
+        watts = gpus * busy_gpu_w(each_w[job, kind], machines.idle_w[kind], host_w)
         return float(watts.sum() + machines.base_w[self.busy > 0].sum())

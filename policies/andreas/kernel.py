@@ -6,7 +6,7 @@ both readings of this file give the same numbers. Callees stand above their call
 
 import numpy as np
 
-from policies.andreas.problem import Elite, How, Problem, Room
+from policies.andreas.problem import AndreasProblem, Elite, How, Scratch
 from policies.contract.columns import F64, I64
 
 # The number of a lone bit in a word of 32, by de Bruijn's sequence.
@@ -37,7 +37,7 @@ def shuffle(order: I64, weight: F64, bias: float, state: I64) -> None:
             order[i], order[i + 1] = there, here
 
 
-def price_area(problem: Problem, seconds: float) -> float:
+def price_area(problem: AndreasProblem, seconds: float) -> float:
     """What one watt costs from now for so many seconds."""
     at = len(problem.price_at_s) - 1
     while problem.price_at_s[at] > seconds:
@@ -45,7 +45,7 @@ def price_area(problem: Problem, seconds: float) -> float:
     return float(problem.price_area[at] + problem.price[at] * (seconds - problem.price_at_s[at]))
 
 
-def reset(problem: Problem, room: Room) -> None:
+def reset(problem: AndreasProblem, room: Scratch) -> None:
     room.most_w[:] = 0.0
     room.free[:] = problem.node_free
     room.busy[:] = problem.node_busy
@@ -61,7 +61,7 @@ def reset(problem: Problem, room: Room) -> None:
     room.node_of[:] = -1
 
 
-def allowed(problem: Problem, room: Room, job: int, kind: int, gpus: int) -> bool:
+def allowed(problem: AndreasProblem, room: Scratch, job: int, kind: int, gpus: int) -> bool:
     """Whether the tenant's quotas leave room for so many more GPUs of a type."""
     tenant = problem.job_tenant[job]
     quota, by_type = problem.quota[tenant], problem.quota_by_type[tenant, kind]
@@ -71,12 +71,14 @@ def allowed(problem: Problem, room: Room, job: int, kind: int, gpus: int) -> boo
     )
 
 
-def budget_w(problem: Problem, job: int, kind: int, node: int) -> float:
+def budget_w(problem: AndreasProblem, job: int, kind: int, node: int) -> float:
     """What one GPU of a job on a node adds to what the power budget bounds."""
     return float(problem.job_budget_w[job, kind] + problem.node_budget_w[node])
 
 
-def charge(problem: Problem, room: Room, job: int, kind: int, node: int, gpus: int) -> None:
+def charge(
+    problem: AndreasProblem, room: Scratch, job: int, kind: int, node: int, gpus: int
+) -> None:
     tenant = problem.job_tenant[job]
     room.used[tenant] += gpus
     room.used_by_type[tenant, kind] += gpus
@@ -93,7 +95,7 @@ def rebucket(sets: I64, counts: I64, alike: int, place: int, was: int, now: int)
 
 
 def take(
-    problem: Problem, room: Room, job: int, kind: int, node: int, gpus: int, gpu_w: float
+    problem: AndreasProblem, room: Scratch, job: int, kind: int, node: int, gpus: int, gpu_w: float
 ) -> None:
     """Give so many GPUs of a node to a job, whose GPUs draw `gpu_w` there."""
     alike, was = problem.node_class[node], room.free[node]
@@ -134,7 +136,7 @@ def pick(drawn: I64, at: int, end: int, alpha: float, state: I64) -> None:
         drawn[at] = config
 
 
-def cost(problem: Problem, room: Room) -> float:
+def cost(problem: AndreasProblem, room: Scratch) -> float:
     """The objective: energy and tardiness up to the first finish, and the risk of the postponed."""
     config_of = room.config_of
     first_s = problem.fixed_first_s
@@ -155,7 +157,7 @@ def cost(problem: Problem, room: Room) -> float:
     return float(room.watts[0] * price_area(problem, first_s) + late + penalty)
 
 
-def proxy(problem: Problem, room: Room) -> float:
+def proxy(problem: AndreasProblem, room: Scratch) -> float:
     """The follow-ups' measure, negated: slowest time over cost to the end, of the scheduled."""
     total = 0.0
     for job in range(len(room.config_of)):
@@ -171,7 +173,7 @@ def proxy(problem: Problem, room: Room) -> float:
     return -total
 
 
-def admit(problem: Problem, room: Room, job: int, kind: int, gpus: int) -> bool:
+def admit(problem: AndreasProblem, room: Scratch, job: int, kind: int, gpus: int) -> bool:
     """Whether quotas allow the job, and note per node whether its watts would be left."""
     if not allowed(problem, room, job, kind, gpus):
         return False
@@ -181,7 +183,7 @@ def admit(problem: Problem, room: Room, job: int, kind: int, gpus: int) -> bool:
 
 
 def settle_all(
-    problem: Problem, room: Room, order: I64, wants: I64, lent: int, alpha: float
+    problem: AndreasProblem, room: Scratch, order: I64, wants: I64, lent: int, alpha: float
 ) -> None:
     """Place the jobs of an order that have no place: best fit, the lowest number among equals.
 
@@ -247,7 +249,9 @@ def settle_all(
     room.watts[0] += watts
 
 
-def construct(problem: Problem, room: Room, order: I64, wants: I64, alpha: float) -> float:
+def construct(
+    problem: AndreasProblem, room: Scratch, order: I64, wants: I64, alpha: float
+) -> float:
     """One schedule along an order, and its objective; homes are served before anything is lent."""
     reset(problem, room)
     for lent in range(2 if problem.lends else 1):
@@ -256,7 +260,7 @@ def construct(problem: Problem, room: Room, order: I64, wants: I64, alpha: float
 
 
 def construct_many(
-    problem: Problem, room: Room, pressure_order: I64, how: How, elite: Elite
+    problem: AndreasProblem, room: Scratch, pressure_order: I64, how: How, elite: Elite
 ) -> float:
     """The pure greedy, then randomised ones; what is best stays in the elite."""
     order, wants = pressure_order.copy(), np.full(len(pressure_order), -1)
@@ -278,13 +282,13 @@ def construct_many(
     return float(best)
 
 
-def judge(problem: Problem, room: Room, orders: I64, wants: I64, values: F64) -> None:
+def judge(problem: AndreasProblem, room: Scratch, orders: I64, wants: I64, values: F64) -> None:
     """The objectives of greedy schedules along many orders, with wanted configurations."""
     for i in range(len(orders)):
         values[i] = construct(problem, room, orders[i], wants[i], 0.0)
 
 
-def resume(problem: Problem, room: Room, config_of: I64, node_of: I64) -> None:
+def resume(problem: AndreasProblem, room: Scratch, config_of: I64, node_of: I64) -> None:
     """Bring the room to where a schedule left it."""
     reset(problem, room)
     for job in range(len(config_of)):
@@ -295,7 +299,7 @@ def resume(problem: Problem, room: Room, config_of: I64, node_of: I64) -> None:
             room.config_of[job], room.node_of[job] = config, node_of[job]
 
 
-def fits(problem: Problem, room: Room, job: int, kind: int, node: int, more: int) -> bool:
+def fits(problem: AndreasProblem, room: Scratch, job: int, kind: int, node: int, more: int) -> bool:
     """Whether a job may have more of the free GPUs of its node."""
     if room.cpus[node] < problem.job_cpus[job] * more:
         return False
@@ -308,7 +312,7 @@ def fits(problem: Problem, room: Room, job: int, kind: int, node: int, more: int
     )
 
 
-def longest_gain(problem: Problem, room: Room, node: int) -> tuple[int, int]:
+def longest_gain(problem: AndreasProblem, room: Scratch, node: int) -> tuple[int, int]:
     """Which resident gains the most time by which wider configuration; -1 twice for none."""
     most_s, winner, wider = 0.0, -1, -1
     for job in range(len(room.node_of)):
@@ -326,7 +330,7 @@ def longest_gain(problem: Problem, room: Room, node: int) -> tuple[int, int]:
     return winner, wider
 
 
-def grow(problem: Problem, room: Room) -> None:
+def grow(problem: AndreasProblem, room: Scratch) -> None:
     """Post-processing: idle GPUs of a node in use go to the resident that gains the most time."""
     for node in range(len(room.free)):
         while room.free[node] > 0 and room.busy[node] > 0:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from policies.bench.parameters import DefaultRunS
 from policies.contract.parameters import Finite
 
 # Priorities 1 to 5 in money per second of tardiness, as in the published experiments.
@@ -35,10 +36,7 @@ class CostParameters(Finite, frozen=True):
             "no price of their own; lower and higher priorities take the first and the last.",
         ),
     ] = PRIORITY_WEIGHTS
-    default_run_s: Annotated[
-        float,
-        Meta(gt=0, le=365 * 86400, description="Run time assumed of a job without an estimate."),
-    ] = 86400.0
+    default_run_s: DefaultRunS = 86400.0
     default_price_per_kwh: Annotated[
         float, Meta(ge=0, description="Price of energy while no tariff tells it.")
     ] = PRICE_PER_KWH
@@ -47,6 +45,21 @@ class CostParameters(Finite, frozen=True):
         super().__post_init__()
         if not all(map(math.isfinite, self.priority_weights)):
             raise ValueError("Expected finite numbers - at `$.priority_weights`")
+
+    @property
+    def rho(self) -> float:
+        """How much worse a postponed job's tardiness counts."""
+        return 0.0
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether a node is one job's alone."""
+        return False
+
+    @property
+    def by_proxy(self) -> bool:
+        """Whether schedules are judged by the follow-ups' measure instead of their cost."""
+        return False
 
 
 class AndreasParameters(CostParameters, frozen=True):
@@ -130,6 +143,10 @@ class AndreasParameters(CostParameters, frozen=True):
         float,
         Meta(ge=0, le=1, description="Share of its cost that putting a job off must save."),
     ] = 0.05
+
+    @property
+    def by_proxy(self) -> bool:
+        return self.objective == "proxy"
 
 
 class FirstPrincipleParameters(CostParameters, frozen=True):

@@ -5,24 +5,31 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.andreas.deferral import start_later_s
-from policies.andreas.entries import Clerk, Entries, acts_of
 from policies.andreas.filling import fill_up
-from policies.andreas.formulate import Formulated, Rules, formulate, weights
+from policies.andreas.formulate import Formulated, formulate, weights
 from policies.andreas.parameters import (
     AndreasParameters,
     CostParameters,
     FirstPrincipleParameters,
 )
-from policies.andreas.prices import PriceLine, price_line
-from policies.andreas.search import Schedule, greedy, grown, search
-from policies.andreas.target import Held, Place, Target, held_pieces, target_of
+from policies.andreas.search import NodeSchedule, greedy, grown, search
+from policies.andreas.target import HeldPiece, Place, Target, held_pieces, target_of
+from policies.andreas.target_writer import TargetWriter
+from policies.bench.draft import Draft
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
-from policies.classic.victims import lost_s
-from policies.contract.columns import F64, I64, Bool
-from policies.contract.plan import Expected, Explained, Plan
-from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
-from policies.explain.waiting import Left, explain
+from policies.bench.roster import (
+    by_age,
+    just_started,
+    lost_s,
+    on_unready_node,
+    startable,
+    stoppable,
+)
+from policies.contract.columns import F64, I64
+from policies.contract.plan import Expected, Plan
+from policies.contract.snapshot import JobState, Snapshot
+from policies.pricing.price_line import PriceLine, price_line
 
 # Where a change costs time it must at least be for the better, or rounds would never settle.
 LEAST_GAIN = 1e-9
@@ -32,17 +39,15 @@ class _Chosen(NamedTuple):
     """A schedule, and the running jobs that it may change."""
 
     formulated: Formulated
-    schedule: Schedule
-    held: dict[int, Held]
+    schedule: NodeSchedule
+    held: dict[int, HeldPiece]
 
 
 class Andreas:
+    work_conserving = False
+
     def __init__(self, parameters: AndreasParameters) -> None:
         self.parameters = parameters
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
 
     @property
     def minds_running(self) -> bool:
@@ -69,8 +74,7 @@ class Andreas:
         return queue[np.isnan(later_s[queue])], later_s
 
     def _formulate(self, snapshot: Snapshot, rows: I64, line: PriceLine) -> Formulated:
-        rules = Rules(rho=self.parameters.rho, proxy=self.parameters.objective == "proxy")
-        return formulate(snapshot, rows, self.parameters, line, rules)
+        return formulate(snapshot, rows, self.parameters, line)
 
     def _choose(self, snapshot: Snapshot, queue: I64, line: PriceLine) -> _Chosen:
         """The best schedule; one that leaves running jobs alone unless the best saves enough."""
@@ -78,7 +82,7 @@ class Andreas:
         movable = self._movable(snapshot)
         if not len(movable):
             return self._search(snapshot, queue, line, {})
-        rows = _by_age(snapshot, np.concatenate([queue, movable]))
+        rows = by_age(snapshot, np.concatenate([queue, movable]))
         moving = self._search(snapshot, rows, line, held_pieces(snapshot, movable))
         if snapshot.hands_over and not parameters.switch_gain:
             return moving
@@ -88,7 +92,7 @@ class Andreas:
         return moving if worth else still
 
     def _search(
-        self, snapshot: Snapshot, rows: I64, line: PriceLine, held: dict[int, Held]
+        self, snapshot: Snapshot, rows: I64, line: PriceLine, held: dict[int, HeldPiece]
     ) -> _Chosen:
         formulated = self._formulate(snapshot, rows, line)
         schedule = search(formulated, self.parameters, snapshot.seed)
@@ -99,42 +103,33 @@ class Andreas:
 
     def _movable(self, snapshot: Snapshot) -> I64:
         """Running jobs on one ready node that may be stopped."""
-        jobs, pieces = snapshot.jobs, snapshot.placements
         if not self.parameters.changes_running:
             return np.empty(0, np.int64)
-        safe_s = np.maximum(jobs.min_run_s, self.parameters.min_run_s)
-        ran_s = snapshot.now_s - jobs.started_s
-        # Where changes cost time, nobody is changed twice at one moment: so rounds settle.
-        old_enough = ~(ran_s < safe_s) & (snapshot.hands_over | ~(ran_s <= 0))
-        rows = np.flatnonzero((jobs.state == JobState.RUNNING) & jobs.preemptible & old_enough)
-        alone: I64 = rows[np.diff(pieces.offset)[rows] == 1]
-        ready: Bool = snapshot.nodes.state[pieces.node[pieces.offset[alone]]] == NodeState.READY
-        return alone[ready]
+        movable = stoppable(snapshot, self.parameters.min_run_s)
+        movable &= (np.diff(snapshot.placements.offset) == 1) & ~on_unready_node(snapshot)
+        if not snapshot.hands_over:
+            # Where changes cost time, nobody is changed twice at one moment: so rounds settle.
+            movable &= ~just_started(snapshot)
+        return np.flatnonzero(movable)
 
 
 class FirstPrinciple:
     """One order, the cheapest configuration in time or else the fastest, and nothing changed."""
 
+    work_conserving = False
+    minds_running = False
+
     def __init__(self, parameters: FirstPrincipleParameters) -> None:
         self.parameters = parameters
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
-
-    @property
-    def minds_running(self) -> bool:
-        return False
 
     def plan(self, snapshot: Snapshot) -> Plan:
         parameters, queue = self.parameters, startable(snapshot)
         line = price_line(snapshot, parameters.default_price_per_kwh)
-        rules = Rules(exclusive=parameters.exclusive)
-        formulated = formulate(snapshot, queue, parameters, line, rules)
+        formulated = formulate(snapshot, queue, parameters, line)
         order = np.argsort(self._key(snapshot, queue), kind="stable")
         chosen = _Chosen(formulated, greedy(formulated, order), {})
         target = target_of(formulated, chosen.schedule, None)
-        writer = _Writer(snapshot, parameters, line, exclusive=parameters.exclusive)
+        writer = _Writer(snapshot, parameters, line)
         return writer.plan(chosen, target, np.full(len(snapshot.jobs), np.nan), queue[order])
 
     def _key(self, snapshot: Snapshot, queue: I64) -> F64:
@@ -146,19 +141,6 @@ class FirstPrinciple:
         return -weights(snapshot, self.parameters)[queue]
 
 
-def startable(snapshot: Snapshot) -> I64:
-    """Queued rows that are not held back and whose tenant has energy left, earlier ones first."""
-    jobs = snapshot.jobs
-    has_energy = (snapshot.tenants.energy_left_j > 0)[jobs.tenant]
-    queued = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
-    return _by_age(snapshot, np.flatnonzero(queued & has_energy))
-
-
-def _by_age(snapshot: Snapshot, rows: I64) -> I64:
-    """As every policy breaks ties: by submission, then by id."""
-    return rows[np.lexsort((snapshot.jobs.id[rows], snapshot.jobs.submitted_s[rows]))]
-
-
 class _Writer:
     """Writes the plan: entries, waits with their reasons, and what is expected to be paid."""
 
@@ -167,36 +149,27 @@ class _Writer:
         snapshot: Snapshot,
         parameters: CostParameters,
         line: PriceLine,
-        *,
-        exclusive: bool = False,
     ) -> None:
         self.snapshot = snapshot
         self.parameters = parameters
         self.line = line
-        self.exclusive = exclusive
-        self.ledger = Ledger(snapshot, pack)
 
     def plan(self, chosen: _Chosen, target: Target, later_s: F64, order: I64 | None = None) -> Plan:
         snapshot, formulated = self.snapshot, chosen.formulated
         if order is None:
             order = formulated.rows[formulated.order()]
-        entries = Clerk(self.ledger, chosen.held, order.tolist()).write(target)
+        draft = Draft(Ledger(snapshot, pack))
+        TargetWriter(draft, chosen.held, order.tolist()).write(target)
         queue = order[snapshot.jobs.state[order] == JobState.QUEUED]
-        if not self.exclusive:
-            fill_up(self.ledger, formulated, queue, entries)
-        acts = acts_of(snapshot, entries, chosen.held)
+        if not self.parameters.exclusive:
+            fill_up(draft, formulated, queue)
         expected = tuple(
             self._expected(row, target[row], chosen.held.get(row))
-            for row in entries.placed
+            for row in draft.placed
             if row in target
         )
-
-        def say_why() -> Explained:
-            return explain(self.ledger, self.ledger.atlas, self._left(queue, entries, later_s))
-
-        return Plan(
-            **acts._asdict(),
-            explain=say_why,
+        return draft.plan(
+            queue,
             objective=chosen.schedule.value,
             shown={
                 "energy_cost": float(sum(one.energy_cost for one in expected)),
@@ -204,9 +177,11 @@ class _Writer:
                 "postponed": float(len(formulated.rows) - len(target)),
             },
             expected=expected,
+            until_s=snapshot.now_s + later_s,
+            for_tariff=~np.isnan(later_s),
         )
 
-    def _expected(self, row: int, place: Place, held: Held | None) -> Expected:
+    def _expected(self, row: int, place: Place, held: HeldPiece | None) -> Expected:
         """Of all that is left of the job, from now on; also what it loses by being changed."""
         jobs = self.snapshot.jobs
         run_s = place.seconds + self._moving_s(row, place, held)
@@ -215,25 +190,10 @@ class _Writer:
         energy = place.watts * float(self.line.cost(0.0, np.array(run_s)))
         return Expected(int(jobs.id[row]), run_s, energy, weight * late_s, weight)
 
-    def _moving_s(self, row: int, place: Place, held: Held | None) -> float:
+    def _moving_s(self, row: int, place: Place, held: HeldPiece | None) -> float:
         """What moving loses: a configuration knows of it only if type or count change."""
         if held is None or held.node == place.node or held.mask.bit_count() != place.gpus:
             return 0.0
         kind = self.snapshot.nodes.gpu_type
         alike = kind[held.node] == kind[place.node]
         return float(lost_s(self.snapshot)[row]) if alike else 0.0
-
-    def _left(self, queue: I64, entries: Entries, later_s: F64) -> Left:
-        jobs = self.snapshot.jobs
-        waiting = np.array([row not in entries.placed for row in queue.tolist()], np.bool_)
-        rest = np.flatnonzero(jobs.state == JobState.QUEUED)
-        rest = rest[~np.isin(rest, queue)]
-        rows = np.concatenate([queue[waiting], rest])
-        claimed: Bool = np.isin(rows, list(entries.claimed))
-        return Left(
-            rows=rows,
-            ahead=np.concatenate([np.flatnonzero(waiting), np.zeros(len(rest))]).astype(np.int32),
-            claimed=claimed,
-            until_s=self.snapshot.now_s + later_s[rows],
-            for_tariff=~np.isnan(later_s[rows]),
-        )

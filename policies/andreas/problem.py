@@ -14,7 +14,7 @@ WORD_BITS = 32
 """Nodes per word of a set: products of two such words stay within an int64."""
 
 
-class Problem(NamedTuple):
+class AndreasProblem(NamedTuple):
     """Times are seconds from now; `job_slack_s` is the time to the due date, inf without one."""
 
     job_weight: F64
@@ -75,7 +75,7 @@ class Problem(NamedTuple):
     proxy: bool
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """What is left while a schedule is built."""
 
     free: I64
@@ -101,7 +101,7 @@ class Room(NamedTuple):
     """Of the generator of random numbers; never 0."""
 
     @classmethod
-    def of(cls, problem: Problem, state: int = 1) -> "Room":
+    def of(cls, problem: AndreasProblem, state: int = 1) -> "Scratch":
         classes, most = len(problem.class_first), int(problem.node_free.max(initial=0))
         place = np.arange(len(problem.node_class)) - problem.class_first[problem.node_class]
         words = int(place.max(initial=0)) // WORD_BITS + 1

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.compiled import compiled_kernel
+from policies.andreas import kernel as plain_kernel
 from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
-from policies.andreas.problem import Elite, How, Problem, Room
+from policies.andreas.problem import AndreasProblem, Elite, How, Scratch
+from policies.bench.compiled import compiled
 from policies.contract.columns import F64, I64
 
 _MASK64 = 2**64 - 1
@@ -20,7 +21,7 @@ _MASK64 = 2**64 - 1
 NEIGHBOURS = 256
 
 
-class Schedule(NamedTuple):
+class NodeSchedule(NamedTuple):
     """Per job of the problem a configuration and a node, -1 for postponed."""
 
     value: float
@@ -28,7 +29,7 @@ class Schedule(NamedTuple):
     node_of: I64
 
 
-class Found(NamedTuple):
+class Construction(NamedTuple):
     """A schedule as the order and the wants that build it."""
 
     value: float
@@ -50,19 +51,19 @@ def search(
     parameters: AndreasParameters,
     seed: int,
     kernel: ModuleType | None = None,
-) -> Schedule:
+) -> NodeSchedule:
     """`kernel` is the compiled one unless a test brings its twin."""
-    code = kernel or compiled_kernel()
+    code = kernel or compiled(plain_kernel)
     problem, order = formulated.problem, formulated.order()
-    room = Room.of(problem, generator_state(seed))
+    room = Scratch.of(problem, generator_state(seed))
     how = How(parameters.iterations, parameters.alpha, parameters.swap_bias, parameters.walks_on)
     elite = _no_elite(max(parameters.path_relinking, 1), len(order))
     value = code.construct_many(problem, room, order, how, elite)
-    best = Schedule(value, elite.config_of, elite.node_of)
+    best = NodeSchedule(value, elite.config_of, elite.node_of)
     if parameters.path_relinking > 1:
         best = _better(best, _relinked(code, problem, room, elite), code, problem, room)
     if parameters.local_search:
-        start = Found(np.inf, elite.order[np.argmin(elite.value)], np.full(len(order), -1))
+        start = Construction(np.inf, elite.order[np.argmin(elite.value)], np.full(len(order), -1))
         found = _climbed(code, problem, room, start, parameters.local_search)
         best = _better(best, found, code, problem, room)
     return best
@@ -77,48 +78,62 @@ def _no_elite(size: int, jobs: int) -> Elite:
     )
 
 
-def greedy(formulated: Formulated, order: I64, kernel: ModuleType | None = None) -> Schedule:
+def greedy(formulated: Formulated, order: I64, kernel: ModuleType | None = None) -> NodeSchedule:
     """The one schedule along an order."""
-    code, problem = kernel or compiled_kernel(), formulated.problem
-    return _built(code, problem, Room.of(problem), Found(0.0, order, np.full(len(order), -1)))
+    code, problem = kernel or compiled(plain_kernel), formulated.problem
+    return _built(
+        code, problem, Scratch.of(problem), Construction(0.0, order, np.full(len(order), -1))
+    )
 
 
-def grown(formulated: Formulated, schedule: Schedule, kernel: ModuleType | None = None) -> Schedule:
+def grown(
+    formulated: Formulated, schedule: NodeSchedule, kernel: ModuleType | None = None
+) -> NodeSchedule:
     """The schedule with idle GPUs handed to residents; its value stays that of the search."""
     code, problem, room = (
-        kernel or compiled_kernel(),
+        kernel or compiled(plain_kernel),
         formulated.problem,
-        Room.of(formulated.problem),
+        Scratch.of(formulated.problem),
     )
     code.resume(problem, room, schedule.config_of, schedule.node_of)
     code.grow(problem, room)
     return schedule._replace(config_of=room.config_of)
 
 
-def _built(code: ModuleType, problem: Problem, room: Room, found: Found) -> Schedule:
+def _built(
+    code: ModuleType, problem: AndreasProblem, room: Scratch, found: Construction
+) -> NodeSchedule:
     value = code.construct(problem, room, found.order, found.wants, 0.0)
-    return Schedule(float(value), room.config_of.copy(), room.node_of.copy())
+    return NodeSchedule(float(value), room.config_of.copy(), room.node_of.copy())
 
 
 def _better(
-    best: Schedule, found: Found | None, code: ModuleType, problem: Problem, room: Room
-) -> Schedule:
+    best: NodeSchedule,
+    found: Construction | None,
+    code: ModuleType,
+    problem: AndreasProblem,
+    room: Scratch,
+) -> NodeSchedule:
     if found is None or found.value >= best.value:
         return best
     return _built(code, problem, room, found)
 
 
-def _judged(code: ModuleType, problem: Problem, room: Room, orders: I64, wants: I64) -> F64:
+def _judged(
+    code: ModuleType, problem: AndreasProblem, room: Scratch, orders: I64, wants: I64
+) -> F64:
     values = np.empty(len(orders))
     code.judge(problem, room, orders, wants, values)
     return values
 
 
-def _relinked(code: ModuleType, problem: Problem, room: Room, elite: Elite) -> Found | None:
+def _relinked(
+    code: ModuleType, problem: AndreasProblem, room: Scratch, elite: Elite
+) -> Construction | None:
     """The best schedule on the paths between elite orders, from each to each better one."""
     values, orders = elite.value, elite.order
     ranked = [at for at in np.argsort(values, kind="stable").tolist() if np.isfinite(values[at])]
-    best: Found | None = None
+    best: Construction | None = None
     for target, guide in enumerate(ranked):
         for start in ranked[target + 1 :]:
             path = np.array(_path(orders[start], orders[guide]))
@@ -127,7 +142,7 @@ def _relinked(code: ModuleType, problem: Problem, room: Room, elite: Elite) -> F
             judged = _judged(code, problem, room, path, np.full_like(path, -1))
             at = int(np.argmin(judged))
             if best is None or judged[at] < best.value:
-                best = Found(float(judged[at]), path[at], np.full(path.shape[1], -1))
+                best = Construction(float(judged[at]), path[at], np.full(path.shape[1], -1))
     return best
 
 
@@ -146,7 +161,9 @@ def _path(start: I64, goal: I64) -> list[I64]:
     return steps
 
 
-def _climbed(code: ModuleType, problem: Problem, room: Room, start: Found, steps: int) -> Found:
+def _climbed(
+    code: ModuleType, problem: AndreasProblem, room: Scratch, start: Construction, steps: int
+) -> Construction:
     """The best neighbour, and its best neighbour, until none is better."""
     best = start._replace(value=_built(code, problem, room, start).value)
     for _ in range(steps):
@@ -158,11 +175,13 @@ def _climbed(code: ModuleType, problem: Problem, room: Room, start: Found, steps
         at = int(np.argmin(judged))
         if judged[at] >= best.value:
             break
-        best = Found(float(judged[at]), orders[at], wants[at])
+        best = Construction(float(judged[at]), orders[at], wants[at])
     return best
 
 
-def _neighbours(problem: Problem, found: Found, built: Schedule) -> tuple[I64, I64]:
+def _neighbours(
+    problem: AndreasProblem, found: Construction, built: NodeSchedule
+) -> tuple[I64, I64]:
     """Tardy before costly, postponed before running, GPUs doubled, halved or split anew."""
     scheduled = np.flatnonzero(built.config_of >= 0)
     postponed = np.flatnonzero((built.config_of < 0) & (problem.job_penalty > 0))
@@ -198,7 +217,7 @@ def _pairs(some: I64, others: I64) -> list[tuple[int, int]]:
 _Changes = tuple[tuple[int, int], ...]
 
 
-def _resized(problem: Problem, built: Schedule, jobs: list[int]) -> list[_Changes]:
+def _resized(problem: AndreasProblem, built: NodeSchedule, jobs: list[int]) -> list[_Changes]:
     """Jobs with twice or half their GPUs; on one node also one with more and one with fewer."""
     wider, narrower = [], []
     for job in jobs:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.andreas.formulate import Formulated
-from policies.andreas.search import Schedule
+from policies.andreas.search import NodeSchedule
 from policies.contract.columns import I64
 from policies.contract.snapshot import Snapshot
 
@@ -29,7 +29,7 @@ Target = dict[int, Place]
 """By job row; a job that is not in it is postponed."""
 
 
-class Held(NamedTuple):
+class HeldPiece(NamedTuple):
     """What a running job has on its one node."""
 
     node: int
@@ -38,15 +38,17 @@ class Held(NamedTuple):
     mem_mib: int
 
 
-def held_pieces(snapshot: Snapshot, rows: I64) -> dict[int, Held]:
+def held_pieces(snapshot: Snapshot, rows: I64) -> dict[int, HeldPiece]:
     pieces = snapshot.placements
     first = pieces.offset[rows]
     columns = (pieces.node, pieces.gpus, pieces.cpus, pieces.mem_mib)
     each = zip(*(column[first].tolist() for column in columns), strict=True)
-    return {row: Held(*piece) for row, piece in zip(rows.tolist(), each, strict=True)}
+    return {row: HeldPiece(*piece) for row, piece in zip(rows.tolist(), each, strict=True)}
 
 
-def target_of(formulated: Formulated, schedule: Schedule, held: dict[int, Held] | None) -> Target:
+def target_of(
+    formulated: Formulated, schedule: NodeSchedule, held: dict[int, HeldPiece] | None
+) -> Target:
     """With what running jobs hold, the analyzer's; without, as the search left it."""
     problem = formulated.problem
     jobs = np.flatnonzero(schedule.config_of >= 0)
@@ -64,7 +66,7 @@ def target_of(formulated: Formulated, schedule: Schedule, held: dict[int, Held] 
 
 
 class _Analyzer:
-    def __init__(self, formulated: Formulated, held: dict[int, Held]) -> None:
+    def __init__(self, formulated: Formulated, held: dict[int, HeldPiece]) -> None:
         self.problem = formulated.problem
         number = {row: at for at, row in enumerate(formulated.machines.rows.tolist())}
         self.now = {row: number[piece.node] for row, piece in held.items()}

@@ -3,12 +3,13 @@
 import importlib.util
 import sys
 from functools import cache
+from inspect import isfunction
 from types import ModuleType
 
 
 @cache
-def compiled(kernel: ModuleType, functions: tuple[str, ...]) -> ModuleType:
-    """A second reading of `kernel` with `functions` compiled; callees stand before callers."""
+def compiled(kernel: ModuleType) -> ModuleType:
+    """A second reading of `kernel`, all its functions compiled; callees stand above callers."""
     # Half a second and 200 MB that only policies with a kernel need.
     from numba import njit  # noqa: PLC0415
 
@@ -19,11 +20,11 @@ def compiled(kernel: ModuleType, functions: tuple[str, ...]) -> ModuleType:
     # What numba keeps on disk names the module it came from, and is looked up by that name.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    for name in functions:
-        plain = getattr(module, name)
+    own = [f for f in vars(module).values() if isfunction(f) and f.__module__ == spec.name]
+    for plain in own:
         try:
-            setattr(module, name, njit(cache=True, nogil=True)(plain))
+            setattr(module, plain.__name__, njit(cache=True, nogil=True)(plain))
         except RuntimeError:
             # Nowhere to keep machine code (NUMBA_CACHE_DIR names a place): each process makes it.
-            setattr(module, name, njit(nogil=True)(plain))
+            setattr(module, plain.__name__, njit(nogil=True)(plain))
     return module

@@ -1,15 +1,22 @@
 """The scratch book of one round: what is still free, and who holds what was promised."""
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from policies.bench.free_index import FreeIndex
-from policies.bench.machine_layout import Shelf
-from policies.bench.power import budget_w, drawn_w, limited, partition_budgets_w, watts_per_gpu
+from policies.bench.machine_layout import LayoutCache
+from policies.bench.power import (
+    budget_w,
+    busy_gpu_w,
+    drawn_w,
+    limited,
+    partition_budgets_w,
+    watts_per_gpu,
+)
 from policies.bench.reach import Atlas, Shape
 from policies.contract.columns import F64
 from policies.contract.snapshot import UNLIMITED, Snapshot, Span
@@ -18,6 +25,12 @@ RowPiece = tuple[int, int, int, int]
 """Node row, GPU mask, CPUs, memory in MiB."""
 
 Indexes = tuple[FreeIndex, ...]
+
+
+def overlap(some: Iterable[RowPiece], others: Iterable[RowPiece]) -> bool:
+    """Whether two placements share a GPU."""
+    taken = {node: mask for node, mask, _, _ in others}
+    return any(mask & taken.get(node, 0) for node, mask, _, _ in some)
 
 
 class Ask:
@@ -79,7 +92,7 @@ Strategy = Callable[["Ledger", Ask, Indexes], list[RowPiece] | None]
 
 
 class Ledger:
-    """With a `shelf`, what only depends on the machines is taken over from the round before."""
+    """With `layouts`, what only depends on the machines is taken over from the round before."""
 
     def __init__(
         self,
@@ -87,14 +100,15 @@ class Ledger:
         strategy: Strategy,
         *,
         keeps_blocks: bool = False,
-        shelf: Shelf | None = None,
+        layouts: LayoutCache | None = None,
     ) -> None:
         nodes, tenants = snapshot.nodes, snapshot.tenants
-        layout = (shelf or Shelf()).layout(snapshot, keeps_blocks=keeps_blocks)
+        layout = (layouts or LayoutCache()).layout(snapshot, keeps_blocks=keeps_blocks)
         self.atlas: Atlas = layout.atlas
         self.snapshot = snapshot
         self.strategy = strategy
         self.epoch = 0
+        self._journal: list[Callable[[], None]] | None = None
         self.keeps_blocks = keeps_blocks
         self.free: list[int] = nodes.free_gpus.tolist()
         self.cpus: list[int] = nodes.free_cpus.tolist()
@@ -228,8 +242,11 @@ class Ledger:
         return count
 
     def watts_of(self, ask: Ask, node: int, gpus: int) -> float:
-        gpu_type = self.gpu_type[node]
-        return gpus * (ask.watts[gpu_type] - self.idle_w[gpu_type] + self.host_w[node])
+        return self.added_w(node, gpus, ask.watts[self.gpu_type[node]])
+
+    def added_w(self, node: int, gpus: int, gpu_w: float) -> float:
+        """What so many GPUs of a node add when each draws `gpu_w`."""
+        return gpus * busy_gpu_w(gpu_w, self.idle_w[self.gpu_type[node]], self.host_w[node])
 
     def watts_for(self, ask: Ask, pieces: Sequence[RowPiece]) -> list[float]:
         if not ask.watts:
@@ -241,8 +258,12 @@ class Ledger:
         return min(self.watts_left, self.partition_watts_left[self.partition[node]])
 
     def draw(self, node: int, watts: float) -> None:
+        partition = self.partition[node]
+        if self._journal is not None:
+            before_w = self.watts_left, self.partition_watts_left[partition]
+            self._journal.append(partial(self._restore_watts, partition, *before_w))
         self.watts_left -= watts
-        self.partition_watts_left[self.partition[node]] -= watts
+        self.partition_watts_left[partition] -= watts
 
     def _can_draw(self, pieces: Sequence[RowPiece], watts: Sequence[float]) -> bool:
         if sum(watts) > self.watts_left:
@@ -255,20 +276,54 @@ class Ledger:
 
     def take(self, pieces: Sequence[RowPiece]) -> None:
         for node, gpus, cpus, mem_mib in pieces:
+            self._note(node)
             self._change(node, self.free[node] & ~gpus)
             self.cpus[node] -= cpus
             self.mem_mib[node] -= mem_mib
 
     def give(self, pieces: Sequence[RowPiece]) -> None:
         for node, gpus, cpus, mem_mib in pieces:
+            self._note(node)
             self._change(node, self.free[node] | gpus)
             self.cpus[node] += cpus
             self.mem_mib[node] += mem_mib
         self.epoch += 1
 
     def charge(self, tenant: int, gpu_type: int, gpus: int) -> None:
+        if self._journal is not None:
+            self._journal.append(partial(self._uncharge, tenant, gpu_type, gpus))
         self.used[tenant] += gpus
         self.used_by_type[tenant][gpu_type] += gpus
+
+    def keep_journal(self) -> int:
+        """From now on changes can be undone; how many are remembered so far."""
+        if self._journal is None:
+            self._journal = []
+        return len(self._journal)
+
+    def undo(self, remembered: int) -> None:
+        """Back to where the journal had so many changes, exactly."""
+        journal = self._journal or []
+        while len(journal) > remembered:
+            journal.pop()()
+        # A node that was too short for some ask may have enough now.
+        self.epoch += 1
+
+    def _note(self, node: int) -> None:
+        if self._journal is not None:
+            before = self.free[node], self.cpus[node], self.mem_mib[node]
+            self._journal.append(partial(self._restore, node, *before))
+
+    def _restore(self, node: int, free: int, cpus: int, mem_mib: int) -> None:
+        self._change(node, free)
+        self.cpus[node], self.mem_mib[node] = cpus, mem_mib
+
+    def _restore_watts(self, partition: int, watts: float, partition_watts: float) -> None:
+        self.watts_left, self.partition_watts_left[partition] = watts, partition_watts
+
+    def _uncharge(self, tenant: int, gpu_type: int, gpus: int) -> None:
+        self.used[tenant] -= gpus
+        self.used_by_type[tenant][gpu_type] -= gpus
 
     def _change(self, node: int, after: int) -> None:
         key = self._index_key[node]

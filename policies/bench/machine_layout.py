@@ -19,7 +19,7 @@ _fixed = attrgetter(
 )  # fmt: skip
 
 
-class Layout:
+class MachineLayout:
     def __init__(self, snapshot: Snapshot, *, keeps_blocks: bool) -> None:
         nodes = snapshot.nodes
         self.snapshot = snapshot
@@ -68,14 +68,14 @@ class Layout:
         return {key: index.copy() for key, index in self._indexes.items()}
 
 
-class Shelf:
+class LayoutCache:
     """Where a policy keeps the layout of its last round; no plan depends on what lies there."""
 
     def __init__(self) -> None:
-        self._layout: Layout | None = None
+        self._layout: MachineLayout | None = None
 
-    def layout(self, snapshot: Snapshot, *, keeps_blocks: bool) -> Layout:
+    def layout(self, snapshot: Snapshot, *, keeps_blocks: bool) -> MachineLayout:
         found = self._layout
         if found is None or not found.fits(snapshot, keeps_blocks=keeps_blocks):
-            found = self._layout = Layout(snapshot, keeps_blocks=keeps_blocks)
+            found = self._layout = MachineLayout(snapshot, keeps_blocks=keeps_blocks)
         return found

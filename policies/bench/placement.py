@@ -5,7 +5,8 @@ from typing import Literal
 
 from policies.bench.bits import buddy_take, lowest_bits, members
 from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
-from policies.contract.snapshot import Span
+from policies.bench.machine_layout import LayoutCache
+from policies.contract.snapshot import Snapshot, Span
 
 ALL_NODES = -1
 
@@ -61,6 +62,12 @@ PLACEMENTS: dict[PlacementName, Strategy] = {
     "buddy": buddy,
     "random": random,
 }
+
+
+def placing_ledger(snapshot: Snapshot, name: PlacementName, layouts: LayoutCache) -> Ledger:
+    """The ledger of a round in which jobs are placed that way."""
+    keeps_blocks = name == "buddy"
+    return Ledger(snapshot, PLACEMENTS[name], keeps_blocks=keeps_blocks, layouts=layouts)
 
 
 def piece(ledger: Ledger, ask: Ask, node: int, gpus: int) -> RowPiece:

@@ -6,11 +6,14 @@ bound these watts, before PUE.
 """
 
 import math
+from typing import TypeVar
 
 import numpy as np
 
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import JobState, NodeState, Snapshot
+
+W = TypeVar("W", float, F64)
 
 
 def limited(snapshot: Snapshot) -> bool:
@@ -85,14 +88,19 @@ def host_watts_per_gpu(snapshot: Snapshot) -> F64:
     return (nodes.host_peak_w - nodes.host_idle_w) / np.maximum(nodes.gpus, 1)
 
 
+def busy_gpu_w(gpu_w: W, idle_w: W, host_w: W) -> W:
+    """What one GPU in use adds to its idle node: its watts above idle, and its part of the host."""
+    return gpu_w - idle_w + host_w
+
+
 def piece_watts(snapshot: Snapshot, job_watts: F64) -> F64:
     """Watts that every placed piece adds to its idle node."""
     held = snapshot.placements
     kind = snapshot.nodes.gpu_type[held.node]
-    each = (
-        job_watts[held.job_of_piece(), kind]
-        - snapshot.gpu_types.idle_w[kind]
-        + host_watts_per_gpu(snapshot)[held.node]
+    each = busy_gpu_w(
+        job_watts[held.job_of_piece(), kind],
+        snapshot.gpu_types.idle_w[kind],
+        host_watts_per_gpu(snapshot)[held.node],
     )
     return each * np.bitwise_count(held.gpus)
 

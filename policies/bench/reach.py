@@ -8,7 +8,7 @@ import numpy as np
 from policies.bench.power import limited
 from policies.contract.columns import I32, I64, Bool, numbered
 from policies.contract.snapshot import NodeState, Snapshot, Span
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 
 # Up to so many jobs, a dictionary finds the distinct shapes sooner than sorting does.
 _FEW = 64
@@ -146,7 +146,7 @@ class Atlas:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._known: dict[tuple[int, int, bool], Reach] = {}
-        self._structural: dict[Shape, Reason | None] = {}
+        self._structural: dict[Shape, WaitReason | None] = {}
 
     def reach(self, shape: Shape) -> Reach:
         key = (shape.partition, shape.gpu_types, shape.borrows)
@@ -155,18 +155,18 @@ class Atlas:
             found = self._known[key] = Reach(self._snapshot, shape)
         return found
 
-    def structural_reason(self, shape: Shape) -> Reason | None:
+    def structural_reason(self, shape: Shape) -> WaitReason | None:
         """Why the shape could not start even if every node were empty."""
         if shape not in self._structural:
             self._structural[shape] = self._judge(shape)
         return self._structural[shape]
 
-    def _judge(self, shape: Shape) -> Reason | None:
+    def _judge(self, shape: Shape) -> WaitReason | None:
         reach = self.reach(shape)
         if reach.ready_empty.fits(shape):
             return None
         if not reach.typed.any():
-            return Reason.NO_SUCH_GPU_TYPE
+            return WaitReason.NO_SUCH_GPU_TYPE
         if not reach.all_empty.fits(shape):
-            return Reason.LARGER_THAN_PARTITION
-        return Reason.POWER if reach.on_empty.fits(shape) else Reason.NODES_UNAVAILABLE
+            return WaitReason.LARGER_THAN_PARTITION
+        return WaitReason.POWER if reach.on_empty.fits(shape) else WaitReason.NODES_UNAVAILABLE

@@ -3,16 +3,17 @@
 from typing import NamedTuple
 
 from policies.bench.bits import lowest_bits, members
+from policies.bench.draft import Draft
 from policies.bench.free_index import FreeIndex
-from policies.bench.ledger import Ask, Ledger, RowPiece
-from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.classic.victims import Victims
+from policies.bench.ledger import Ask, RowPiece
+from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
+from policies.bench.victims.table import Victims
 
 # Nodes with the fewest GPUs missing come first; beyond these a cheaper set of moves is unlikely.
 _MOST_NODES = 32
 
 
-class _Room(NamedTuple):
+class _Clearing(NamedTuple):
     cost: float
     node: int
     moved: list[Victim]
@@ -26,15 +27,15 @@ class Moves:
     what is free on its node is set aside.
     """
 
-    def __init__(self, ledger: Ledger, victims: Victims) -> None:
-        self.ledger = ledger
+    def __init__(self, draft: Draft, victims: Victims) -> None:
+        self.draft = draft
+        self.ledger = draft.ledger
         self.victims = victims
-        self.made: list[tuple[int, RowPiece]] = []
 
     def make_room(
         self, ask: Ask, tenant: int, types: tuple[int, ...], stopped: frozenset[int]
-    ) -> bool:
-        """Move the cheapest jobs but those already `stopped`, or change nothing."""
+    ) -> list[int]:
+        """Move the cheapest jobs but those already `stopped`, or nobody; returns who moves."""
         rooms = [
             room
             for gpu_type in types
@@ -46,10 +47,10 @@ class Moves:
             targets = self._targets(room)
             if targets is not None:
                 self._commit(room, targets, ask, tenant)
-                return True
-        return False
+                return [victim.row for victim in room.moved]
+        return []
 
-    def _rooms(self, index: FreeIndex, ask: Ask, stopped: frozenset[int]) -> list[_Room]:
+    def _rooms(self, index: FreeIndex, ask: Ask, stopped: frozenset[int]) -> list[_Clearing]:
         ledger, rooms = self.ledger, []
         wide = [node for node in ledger.nodes_of((index,)) if ledger.gpus[node] >= ask.gpus]
         wide.sort(key=lambda node: (-ledger.free[node].bit_count(), node))
@@ -66,20 +67,21 @@ class Moves:
             ]
             chosen = cheapest_cover(movable, missing)
             if chosen:
-                rooms.append(_Room(total_cost(chosen), node, chosen, index))
+                rooms.append(_Clearing(total_cost(chosen), node, chosen, index))
         return rooms
 
     def _on_one_node(self, row: int) -> bool:
         offset = self.ledger.snapshot.placements.offset
         return bool(offset[row + 1] - offset[row] == 1)
 
-    def _targets(self, room: _Room) -> list[RowPiece] | None:
+    def _targets(self, room: _Clearing) -> list[RowPiece] | None:
         """Where the moved jobs go, taken from the ledger; None, with nothing taken, if nowhere."""
         taken: list[RowPiece] = []
+        mark = self.draft.mark()
         for victim in sorted(room.moved, key=lambda victim: (-victim.gpus, victim.row)):
             node = self._tightest(room, victim)
             if node is None:
-                self.ledger.give(taken)
+                self.draft.back(mark)
                 return None
             mask = lowest_bits(self.ledger.free[node], victim.gpus)
             piece = (node, mask, victim.cpus, victim.mem_mib)
@@ -87,7 +89,7 @@ class Moves:
             taken.append(piece)
         return taken
 
-    def _tightest(self, room: _Room, victim: Victim) -> int | None:
+    def _tightest(self, room: _Clearing, victim: Victim) -> int | None:
         ledger = self.ledger
         for count in members(room.among.counts >> victim.gpus << victim.gpus):
             for node in members(room.among.by_count[count] & ~(1 << room.node)):
@@ -100,13 +102,12 @@ class Moves:
                     return node
         return None
 
-    def _commit(self, room: _Room, targets: list[RowPiece], ask: Ask, tenant: int) -> None:
+    def _commit(self, room: _Clearing, targets: list[RowPiece], ask: Ask, tenant: int) -> None:
         ledger, node = self.ledger, room.node
         ordered = sorted(room.moved, key=lambda victim: (-victim.gpus, victim.row))
         for victim, piece in zip(ordered, targets, strict=True):
             self.victims.stop(victim.row)
-            self.made.append((victim.row, piece))
-            ledger.draw(piece[0], victim.gpus * (ledger.host_w[piece[0]] - ledger.host_w[node]))
+            self.draft.move(victim.row, [piece])
         free = ledger.free[node]
         aside = lowest_bits(free, min(ask.gpus, free.bit_count()))
         cpus = min(ask.cpus * ask.gpus, ledger.cpus[node])

@@ -1,113 +1,65 @@
 """The classic policy: an ordering, a placement, a preemption rule and a backfill rule, composed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from policies.bench.ledger import Hold, Ledger, RowPiece
-from policies.bench.machine_layout import Shelf
-from policies.bench.placement import PLACEMENTS, PlacementName
+from policies.bench.draft import Draft
+from policies.bench.ladder import Ladders
+from policies.bench.ledger import Hold, Ledger
+from policies.bench.machine_layout import LayoutCache
+from policies.bench.orderings import Ordering, ranked
+from policies.bench.placement import placing_ledger
+from policies.bench.roster import lost_s, remaining_s
+from policies.bench.victims.preemption import Preemption
+from policies.bench.victims.table import Victims
 from policies.classic.backfill import Backfill
-from policies.classic.claims import Claims
-from policies.classic.desk import Desk, Served, waiting
 from policies.classic.moving import Moves
-from policies.classic.orderings import Ordering, ranked
-from policies.classic.victims import Victims, lost_s
-from policies.contract.columns import F64, I64
-from policies.contract.plan import Explained, Move, Plan, Preempt, Start
-from policies.contract.plan_columns import pieces_of
+from policies.classic.parameters import ClassicParameters
+from policies.classic.queue_pass import QueuePass
+from policies.contract.columns import F64
+from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState, Snapshot
-from policies.explain.waiting import Left, explain
-from policies.powerflow.ladder import Ladders
 
 # Enum members are slow to look up, and these are asked every round.
 _QUEUED, _STOPPING = int(JobState.QUEUED), int(JobState.STOPPING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What tells one classic policy from another."""
-
-    ordering: Ordering
-    placement: PlacementName
-    min_run_s: float
-    max_preemptions: int
-    strict: bool = False
-    preempt: bool = False
-    migration: bool = False
-    reservations: int = 0
-    default_run_s: float = 0.0
-    clock: Literal["max", "efficient"] = "max"
-
-
 class Classic:
-    def __init__(self, rules: Rules) -> None:
+    minds_running = False
+
+    def __init__(self, rules: ClassicParameters, ordering: Ordering) -> None:
         self.rules = rules
-        self._shelf = Shelf()
+        self.ordering = ordering
+        self._layouts = LayoutCache()
 
     @property
     def work_conserving(self) -> bool:
         rules = self.rules
         return not rules.strict and not rules.reservations and rules.placement != "buddy"
 
-    @property
-    def minds_running(self) -> bool:
-        return False
-
     def plan(self, snapshot: Snapshot) -> Plan:
-        rules, jobs = self.rules, snapshot.jobs
-        ledger = Ledger(
-            snapshot,
-            PLACEMENTS[rules.placement],
-            keeps_blocks=rules.placement == "buddy",
-            shelf=self._shelf,
-        )
-        remaining_s = np.fmin(jobs.est_run_s, np.inf)  # inf where unknown: fmin passes over nan
-        key = rules.ordering(snapshot, remaining_s)
-        queued = jobs.state == _QUEUED
-        blocked = jobs.blocked.astype(np.bool_)
-        queue = ranked(snapshot, key, (queued & ~blocked).nonzero()[0])
-        claims = self._claims(ledger, key, remaining_s)
-        moves = self._moves(ledger)
-        served = Desk(
-            ledger,
-            ledger.atlas,
+        jobs, left_s = snapshot.jobs, remaining_s(snapshot)
+        draft = Draft(placing_ledger(snapshot, self.rules.placement, self._layouts))
+        key = self.ordering(snapshot, left_s)
+        free = (jobs.state == _QUEUED) & ~jobs.blocked.astype(np.bool_)
+        queue = ranked(snapshot, key, free.nonzero()[0])
+        until_s = QueuePass(
+            draft,
             queue,
             key,
-            strict=rules.strict,
-            claims=claims,
-            backfill=self._backfill(ledger),
-            moves=moves,
-        ).serve()
-
-        def say_why() -> Explained:
-            held_back = np.flatnonzero(queued & blocked)
-            return explain(ledger, ledger.atlas, _left(queue, served, held_back))
-
-        clock_mhz = self._clocks(snapshot)
-        starts = tuple(
-            _start(snapshot, row, hold, clock_mhz(row, hold))
-            for row, hold in zip(queue.tolist(), served.holds, strict=True)
-            if hold is not None
-        )
-        preempts = tuple(
-            Preempt(int(jobs.id[victim.row]), int(jobs.id[row]), victim.cost)
-            for victim, row in (claims.preempted if claims else ())
-        )
-        return Plan(
-            starts=starts,
-            preempts=preempts,
-            moves=tuple(
-                _move(snapshot, row, piece) for row, piece in (moves.made if moves else ())
-            ),
-            explain=say_why,
-            objective=float(sum(preempt.lost_gpu_s for preempt in preempts)),
-            shown={"lost_gpu_s": float(sum(preempt.lost_gpu_s for preempt in preempts))},
+            strict=self.rules.strict,
+            preemption=self._preemption(draft.ledger, key, left_s),
+            backfill=self._backfill(draft.ledger),
+            moves=self._moves(draft),
+            clock_mhz=self._clocks(snapshot),
+        ).run()
+        lost_gpu_s = float(draft.lost_gpu_s())
+        return draft.plan(
+            queue, objective=lost_gpu_s, shown={"lost_gpu_s": lost_gpu_s}, until_s=until_s
         )
 
-    def _claims(self, ledger: Ledger, key: F64, remaining_s: F64) -> Claims | None:
+    def _preemption(self, ledger: Ledger, key: F64, left_s: F64) -> Preemption | None:
         rules, snapshot = self.rules, ledger.snapshot
         if not (
             rules.preempt
@@ -116,16 +68,16 @@ class Classic:
         ):
             return None
         lost = lost_s(snapshot)
-        key_once_stopped = rules.ordering(snapshot, remaining_s + lost)
+        key_once_stopped = self.ordering(snapshot, left_s + lost)
         victims = Victims(
             snapshot,
             np.minimum(key, key_once_stopped),
-            min_run_s=rules.min_run_s,
+            min_run_s=rules.safe_s,
             by_rank=rules.preempt,
             lost=lost,
         )
-        claims = Claims(ledger, victims, max_preemptions=rules.max_preemptions)
-        return claims if claims.possible else None
+        preemption = Preemption(ledger, victims, max_preemptions=rules.max_preemptions)
+        return preemption if preemption.possible else None
 
     def _clocks(self, snapshot: Snapshot) -> Callable[[int, Hold], int]:
         """The clock of a started job; 0, the highest, unless the rules want the efficient one."""
@@ -139,36 +91,15 @@ class Classic:
 
         return efficient
 
-    def _moves(self, ledger: Ledger) -> Moves | None:
+    def _moves(self, draft: Draft) -> Moves | None:
         if not self.rules.migration:
             return None
-        everyone = np.full(len(ledger.snapshot.jobs), np.inf)
-        min_run_s = self.rules.min_run_s
-        return Moves(ledger, Victims(ledger.snapshot, everyone, min_run_s=min_run_s, by_rank=True))
+        everyone = np.full(len(draft.snapshot.jobs), np.inf)
+        min_run_s = self.rules.safe_s
+        return Moves(draft, Victims(draft.snapshot, everyone, min_run_s=min_run_s, by_rank=True))
 
     def _backfill(self, ledger: Ledger) -> Backfill | None:
         rules = self.rules
         if not rules.reservations:
             return None
         return Backfill(ledger, reservations=rules.reservations, default_run_s=rules.default_run_s)
-
-
-def _left(queue: I64, served: Served, held_back: I64) -> Left:
-    at = waiting(served)
-    nobody = np.zeros(len(held_back), np.int64)
-    return Left(
-        rows=np.concatenate([queue[at], held_back]),
-        ahead=np.concatenate([at, nobody]).astype(np.int32),
-        claimed=np.concatenate([np.array(served.claimed, np.bool_)[at], nobody.astype(np.bool_)]),
-        until_s=np.concatenate([np.array(served.until_s)[at], np.full(len(held_back), np.nan)]),
-    )
-
-
-def _start(snapshot: Snapshot, row: int, hold: Hold, clock_mhz: int) -> Start:
-    pieces = pieces_of(snapshot.nodes.id, hold.pieces)
-    return Start(int(snapshot.jobs.id[row]), pieces, clock_mhz)
-
-
-def _move(snapshot: Snapshot, row: int, piece: RowPiece) -> Move:
-    jobs, pieces = snapshot.jobs, pieces_of(snapshot.nodes.id, [piece])
-    return Move(int(jobs.id[row]), pieces, int(jobs.clock_mhz[row]))

@@ -27,7 +27,7 @@ def column(dtype: type[np.generic], *, fill: float | None = None, ndim: int = 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class ColumnTable:
     """Columns of one length; build with `of`, which fixes dtypes and forbids later writes."""
 
     RAGGED: ClassVar[bool] = False

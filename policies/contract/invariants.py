@@ -21,7 +21,7 @@ from policies.contract.columns import F64, I32, I64, U64, Bool
 from policies.contract.plan import Placing, Plan, Retune
 from policies.contract.plan_columns import Placed, rows_of
 from policies.contract.snapshot import UNLIMITED, Blocked, JobState, NodeState, Snapshot, Span
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 
 # Watts are sums of floats in another order than the ledger's.
 _WATT_SLACK = 1e-6
@@ -73,7 +73,7 @@ def _check_names(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
     evidence = plan.waits.evidence
     if len(evidence) and (evidence.min() < 0 or evidence.max() >= len(plan.evidence)):
         yield Violation("evidence_missing", "a wait names evidence that is not there")
-    for reason in np.setdiff1d(plan.waits.reason, [int(reason) for reason in Reason]).tolist():
+    for reason in np.setdiff1d(plan.waits.reason, [int(reason) for reason in WaitReason]).tolist():
         yield Violation("unknown_reason", f"no reason has the number {reason}")
 
 

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from policies.contract import encoding
-from policies.contract.columns import F64, I32, I64, U8, Table, column
-from policies.explain.reasons import Evidence, Reason
+from policies.contract.columns import F64, I32, I64, U8, ColumnTable, column
+from policies.explain.reasons import Evidence, WaitReason
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -28,11 +28,11 @@ class Piece(msgspec.Struct, frozen=True):
     mem_mib: int
 
 
-class Entry(msgspec.Struct, frozen=True):
+class PlanEntry(msgspec.Struct, frozen=True):
     job: int
 
 
-class Placing(Entry, frozen=True):
+class Placing(PlanEntry, frozen=True):
     pieces: tuple[Piece, ...]
     clock_mhz: int = 0
 
@@ -49,7 +49,7 @@ class Resize(Placing, frozen=True):
     pass
 
 
-class Preempt(Entry, frozen=True):
+class Preempt(PlanEntry, frozen=True):
     """Stop `job`; `for_job` starts in a later round, once the GPUs are free.
 
     A job that is stopped for the power budget alone names itself.
@@ -59,11 +59,11 @@ class Preempt(Entry, frozen=True):
     lost_gpu_s: float
 
 
-class SetClock(Entry, frozen=True):
+class SetClock(PlanEntry, frozen=True):
     clock_mhz: int
 
 
-class Retune(Entry, frozen=True):
+class Retune(PlanEntry, frozen=True):
     """Other CPUs and memory for a running job, at once and in place: its GPUs stay as they are."""
 
     pieces: tuple[Piece, ...]
@@ -87,14 +87,14 @@ class Expected(msgspec.Struct, frozen=True):
 
 class Wait(msgspec.Struct, frozen=True):
     job: int
-    reason: Reason
+    reason: WaitReason
     evidence: Evidence
     ahead: int
     until_s: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WaitTable(Table):
+class WaitTable(ColumnTable):
     """Waits by the thousand; `evidence` is an index into the plan's shared records.
 
     `ahead` counts the queued jobs that rank before this one; `until_s` is when the policy expects
@@ -172,7 +172,7 @@ class Plan:
             strict=True,
         ):
             known_until_s = until_s if until_s == until_s else None  # noqa: PLR0124  # nan
-            yield Wait(job, Reason(reason), self.evidence[index], ahead, known_until_s)
+            yield Wait(job, WaitReason(reason), self.evidence[index], ahead, known_until_s)
 
     def waits_at(self, rows: I64) -> list[Wait]:
         """The waits in some rows of the table."""
@@ -286,7 +286,7 @@ def _by_subject(plan: Plan) -> dict[str, str]:
     return said
 
 
-def _words(entry: Entry) -> str:
+def _words(entry: PlanEntry) -> str:
     verb = type(entry).__name__.lower()
     if isinstance(entry, Preempt):
         return f"{verb} for job {entry.for_job}, losing {entry.lost_gpu_s:g} GPU-s"

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from policies.contract import encoding
-from policies.contract.columns import F64, I32, I64, U8, U64, Bool, Table, column
+from policies.contract.columns import F64, I32, I64, U8, U64, Bool, ColumnTable, column
 
 ANY_GPU_TYPE = 2**64 - 1
 UNLIMITED = -1
@@ -57,7 +57,7 @@ class NodeState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JobTable(Table):
+class JobTable(ColumnTable):
     id: I64 = column(np.int64)
     tenant: I32 = column(np.int32)
     profile: I32 = column(np.int32, fill=-1)
@@ -88,7 +88,7 @@ class JobTable(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Placements(Table):
+class Placements(ColumnTable):
     """What jobs hold: job row r has the pieces `offset[r]:offset[r + 1]`, one per node."""
 
     RAGGED: ClassVar[bool] = True
@@ -109,7 +109,7 @@ class Placements(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NodeTable(Table):
+class NodeTable(ColumnTable):
     id: I64 = column(np.int64)
     state: U8 = column(np.uint8, fill=NodeState.READY)
     partition: I32 = column(np.int32, fill=-1)
@@ -127,7 +127,7 @@ class NodeTable(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GpuTypeTable(Table):
+class GpuTypeTable(ColumnTable):
     name: tuple[str, ...]
     idle_w: F64 = column(np.float64, fill=0)
     max_w: F64 = column(np.float64, fill=0)
@@ -135,7 +135,7 @@ class GpuTypeTable(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionTable(Table):
+class PartitionTable(ColumnTable):
     name: tuple[str, ...]
     id: I64 = column(np.int64)
     lends: Bool = column(np.bool_, fill=False)
@@ -143,7 +143,7 @@ class PartitionTable(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TenantTable(Table):
+class TenantTable(ColumnTable):
     id: I64 = column(np.int64)
     weight: F64 = column(np.float64, fill=1)
     quota_gpus: I32 = column(np.int32, fill=UNLIMITED)
@@ -154,7 +154,7 @@ class TenantTable(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProfileTable(Table):
+class ProfileTable(ColumnTable):
     """Throughput and watts over (profile, GPU type, GPU count, clock); nan is not measured.
 
     Where `mem_told` is false, `relative_speed` depends on CPUs alone because nothing is known of
@@ -190,7 +190,7 @@ class ProfileTable(Table):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices(Table):
+class PriceTable(ColumnTable):
     """Price and carbon from `from_s[i]` until `from_s[i + 1]`; both empty when not known."""
 
     from_s: F64 = column(np.float64)
@@ -228,7 +228,7 @@ class Snapshot:
     partitions: PartitionTable
     tenants: TenantTable
     profiles: ProfileTable
-    prices: Prices
+    prices: PriceTable
 
     def canonical(self) -> bytes:
         columns: encoding.Columns = {
@@ -288,7 +288,7 @@ class Snapshot:
         )
 
 
-_TABLES: dict[str, type[Table]] = {
+_TABLES: dict[str, type[ColumnTable]] = {
     "jobs": JobTable,
     "placements": Placements,
     "nodes": NodeTable,
@@ -296,5 +296,5 @@ _TABLES: dict[str, type[Table]] = {
     "partitions": PartitionTable,
     "tenants": TenantTable,
     "profiles": ProfileTable,
-    "prices": Prices,
+    "prices": PriceTable,
 }

@@ -8,7 +8,7 @@ from policies.bench.ledger import Ledger
 from policies.bench.reach import Atlas, Shape, Stock
 from policies.contract.columns import I64
 from policies.contract.snapshot import JobState, NodeState, Span
-from policies.explain.reasons import Evidence, Reason, Remedy
+from policies.explain.reasons import Evidence, Remedy, WaitReason
 
 _STATE_NAMES = {
     NodeState.DRAINING: "draining",
@@ -44,16 +44,16 @@ class Examiner:
             self._stocks[key] = found
         return found
 
-    def passing_reason(self, shape: Shape) -> Reason:
+    def passing_reason(self, shape: Shape) -> WaitReason:
         """Why a shape that is not structurally impossible found no place in this round."""
         stock = self.stock(shape)
         if not len(stock.rows):
-            return Reason.OUTRANKED
+            return WaitReason.OUTRANKED
         if stock.fits(shape):
-            return Reason.POWER if self.watts_short(shape) > 0 else Reason.OUTRANKED
+            return WaitReason.POWER if self.watts_short(shape) > 0 else WaitReason.OUTRANKED
         if shape.span != Span.ANY and stock.fits(shape, Span.ANY):
-            return Reason.TOPOLOGY
-        return Reason.OUTRANKED
+            return WaitReason.TOPOLOGY
+        return WaitReason.OUTRANKED
 
     def watts_short(self, shape: Shape) -> float:
         """Watts missing to start the shape where it draws the least; 0 when there are enough."""
@@ -72,7 +72,7 @@ class Examiner:
         short_w = (each_w + np.array(ledger.host_w)[nodes]) * shape.gpus - spare_w
         return max(0.0, float(short_w.min()))
 
-    def evidence(self, shape: Shape, reason: Reason) -> Evidence:
+    def evidence(self, shape: Shape, reason: WaitReason) -> Evidence:
         return Evidence(
             nodes=len(self.snapshot.nodes),
             filtered=self._filters(shape),
@@ -109,14 +109,14 @@ class Examiner:
             }
         )
 
-    def _remedies(self, shape: Shape, reason: Reason) -> Iterator[Remedy]:
+    def _remedies(self, shape: Shape, reason: WaitReason) -> Iterator[Remedy]:
         stock = self.stock(shape)
-        if reason is Reason.POWER:
+        if reason is WaitReason.POWER:
             yield from self._power_remedies(shape)
             return
-        if reason is Reason.TOPOLOGY:
+        if reason is WaitReason.TOPOLOGY:
             yield from _wider(shape, stock)
-        if reason is Reason.NODES_UNAVAILABLE:
+        if reason is WaitReason.NODES_UNAVAILABLE:
             yield from self._node_to_ready(shape)
         if stock.fits(shape):
             return

@@ -5,7 +5,7 @@ from enum import IntEnum
 import msgspec
 
 
-class Reason(IntEnum):
+class WaitReason(IntEnum):
     """Structural reasons first; of several that hold, a job is told the lowest."""
 
     NO_SUCH_GPU_TYPE = 10
@@ -47,18 +47,18 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 _SENTENCES = {
-    Reason.NO_SUCH_GPU_TYPE: "No node it may use has a GPU type it allows.",
-    Reason.LARGER_THAN_PARTITION: "It asks for more than the nodes it may use have when empty.",
-    Reason.DEPENDENCY: "It waits for a job it depends on.",
-    Reason.HELD: "It is held.",
-    Reason.NODES_UNAVAILABLE: "Too few of the nodes it may use are ready.",
-    Reason.QUOTA: "Its tenant would exceed its GPU quota.",
-    Reason.ENERGY_BUDGET: "Its tenant has no energy budget left.",
-    Reason.TOPOLOGY: "Enough GPUs are free, but not as close together as it needs them.",
-    Reason.PREEMPTED_WORK: "It starts when the work stopped for it has given up its GPUs.",
-    Reason.POWER: "Starting it would exceed the power budget, or needs a node that is off.",
-    Reason.TARIFF: "It waits for cheaper energy.",
-    Reason.OUTRANKED: "The GPUs it needs are held by, or kept for, other jobs.",
+    WaitReason.NO_SUCH_GPU_TYPE: "No node it may use has a GPU type it allows.",
+    WaitReason.LARGER_THAN_PARTITION: "It asks for more than the nodes it may use have when empty.",
+    WaitReason.DEPENDENCY: "It waits for a job it depends on.",
+    WaitReason.HELD: "It is held.",
+    WaitReason.NODES_UNAVAILABLE: "Too few of the nodes it may use are ready.",
+    WaitReason.QUOTA: "Its tenant would exceed its GPU quota.",
+    WaitReason.ENERGY_BUDGET: "Its tenant has no energy budget left.",
+    WaitReason.TOPOLOGY: "Enough GPUs are free, but not as close together as it needs them.",
+    WaitReason.PREEMPTED_WORK: "It starts when the work stopped for it has given up its GPUs.",
+    WaitReason.POWER: "Starting it would exceed the power budget, or needs a node that is off.",
+    WaitReason.TARIFF: "It waits for cheaper energy.",
+    WaitReason.OUTRANKED: "The GPUs it needs are held by, or kept for, other jobs.",
 }
 
 _REMEDIES = {
@@ -87,10 +87,10 @@ def remedy_text(remedy: Remedy) -> str:
     return _REMEDIES[remedy.action].format(**fields)
 
 
-def sentence(reason: Reason, evidence: Evidence, *, ahead: int = 0) -> str:
+def sentence(reason: WaitReason, evidence: Evidence, *, ahead: int = 0) -> str:
     """One line for people: why it waits, how many jobs rank before it, what would help."""
     text = _SENTENCES[reason]
-    if reason is Reason.OUTRANKED and ahead:
+    if reason is WaitReason.OUTRANKED and ahead:
         text += f" {ahead} {'job ranks' if ahead == 1 else 'jobs rank'} before it."
     if evidence.remedies:
         text += " To start it sooner: " + ", or ".join(map(remedy_text, evidence.remedies)) + "."

@@ -1,5 +1,6 @@
 """The waits of a round: the lowest reason on the ladder for every job left, evidence shared."""
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +9,9 @@ from policies.bench.ledger import Ledger
 from policies.bench.reach import Atlas, Shape, shapes_of
 from policies.contract.columns import F64, I32, I64, Bool, numbered
 from policies.contract.plan import WaitTable
-from policies.contract.snapshot import UNLIMITED, Blocked, Snapshot
+from policies.contract.snapshot import UNLIMITED, Blocked, JobState, Snapshot
 from policies.explain.evidence import Examiner
-from policies.explain.reasons import Evidence, Reason, Remedy
+from policies.explain.reasons import Evidence, Remedy, WaitReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,35 @@ class Left:
     """The job is put off until energy is cheaper."""
 
 
+def left_waiting(
+    snapshot: Snapshot,
+    queue: I64,
+    started: Container[int],
+    reserved: Sequence[int] = (),
+    *,
+    until_s: F64 | None = None,
+    for_tariff: Bool | None = None,
+) -> Left:
+    """The rows of `queue`, in its order, that were not started, then all other queued ones.
+
+    For the `reserved` work is being stopped; `until_s` and `for_tariff` are by job row.
+    """
+    at = np.array([i for i, row in enumerate(queue.tolist()) if row not in started], np.int64)
+    others = snapshot.jobs.state == JobState.QUEUED
+    others[queue] = False
+    behind = np.flatnonzero(others)
+    rows = np.concatenate([queue[at], behind])
+    claimed = np.zeros(len(snapshot.jobs), np.bool_)
+    claimed[list(reserved)] = True
+    return Left(
+        rows=rows,
+        ahead=np.concatenate([at, np.zeros(len(behind), np.int64)]).astype(np.int32),
+        claimed=claimed[rows],
+        until_s=np.full(len(rows), np.nan) if until_s is None else until_s[rows],
+        for_tariff=None if for_tariff is None else for_tariff[rows],
+    )
+
+
 def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
     if not len(left.rows):
         return WaitTable.none(), ()
@@ -37,15 +67,15 @@ def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[
     by_shape = np.array(passing, np.uint8)[shape_of]
     reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])
     tenant = snapshot.jobs.tenant[left.rows]
-    by_tenant = (reason == Reason.QUOTA) | (reason == Reason.ENERGY_BUDGET)
-    one_for_all = np.isin(reason, [int(same) for same in (*_SAME_FOR_ALL, Reason.TARIFF)])
-    shapeless = one_for_all | (reason == Reason.ENERGY_BUDGET)
+    by_tenant = (reason == WaitReason.QUOTA) | (reason == WaitReason.ENERGY_BUDGET)
+    one_for_all = np.isin(reason, [int(same) for same in (*_SAME_FOR_ALL, WaitReason.TARIFF)])
+    shapeless = one_for_all | (reason == WaitReason.ENERGY_BUDGET)
     first, evidence = numbered(
         reason, np.where(shapeless, -1, shape_of), np.where(by_tenant, tenant, -1)
     )
     records = _Records(ledger, examiner, shapes)
     made = tuple(
-        records.make(Reason(reason[at]), int(shape_of[at]), int(tenant[at]))
+        records.make(WaitReason(reason[at]), int(shape_of[at]), int(tenant[at]))
         for at in first.tolist()
     )
     table = WaitTable.of(
@@ -62,18 +92,18 @@ def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[
     jobs, tenants = ledger.snapshot.jobs, ledger.snapshot.tenants
     rows, tenant = left.rows, jobs.tenant[left.rows]
 
-    def where(holds: Bool, reason: Reason) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-        return np.where(holds, reason, Reason.OUTRANKED).astype(np.uint8)
+    def where(holds: Bool, reason: WaitReason) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        return np.where(holds, reason, WaitReason.OUTRANKED).astype(np.uint8)
 
     dear = np.zeros(len(rows), np.bool_) if left.for_tariff is None else left.for_tariff
     energyless = (tenants.energy_left_j <= 0)[tenant]
     return [
-        where(jobs.blocked[rows] == Blocked.DEPENDENCY, Reason.DEPENDENCY),
-        where(jobs.blocked[rows] == Blocked.HELD, Reason.HELD),
-        where(~left.claimed & _over_quota(ledger, rows), Reason.QUOTA),
-        where(energyless, Reason.ENERGY_BUDGET),
-        where(left.claimed, Reason.PREEMPTED_WORK),
-        where(dear, Reason.TARIFF),
+        where(jobs.blocked[rows] == Blocked.DEPENDENCY, WaitReason.DEPENDENCY),
+        where(jobs.blocked[rows] == Blocked.HELD, WaitReason.HELD),
+        where(~left.claimed & _over_quota(ledger, rows), WaitReason.QUOTA),
+        where(energyless, WaitReason.ENERGY_BUDGET),
+        where(left.claimed, WaitReason.PREEMPTED_WORK),
+        where(dear, WaitReason.TARIFF),
     ]
 
 
@@ -102,17 +132,17 @@ class _Records:
         self._examiner = examiner
         self._shapes = shapes
 
-    def make(self, reason: Reason, shape: int, tenant: int) -> Evidence:
+    def make(self, reason: WaitReason, shape: int, tenant: int) -> Evidence:
         if reason in _SAME_FOR_ALL:
             return _SAME_FOR_ALL[reason]
-        if reason is Reason.TARIFF:
+        if reason is WaitReason.TARIFF:
             return Evidence(facts={"price_per_kwh": _price_now(self._ledger.snapshot)})
-        if reason is Reason.ENERGY_BUDGET:
+        if reason is WaitReason.ENERGY_BUDGET:
             left_j = float(self._ledger.snapshot.tenants.energy_left_j[tenant])
             return Evidence(
                 facts={"energy_left_j": left_j}, remedies=(Remedy("raise_energy_budget"),)
             )
-        if reason is Reason.QUOTA:
+        if reason is WaitReason.QUOTA:
             return self._quota(self._shapes[shape], tenant)
         return self._examiner.evidence(self._shapes[shape], reason)
 
@@ -150,6 +180,6 @@ def _price_now(snapshot: Snapshot) -> float:
 
 
 _SAME_FOR_ALL = {
-    Reason.HELD: Evidence(remedies=(Remedy("release_hold"),)),
-    Reason.DEPENDENCY: Evidence(remedies=(Remedy("finish_dependency"),)),
+    WaitReason.HELD: Evidence(remedies=(Remedy("release_hold"),)),
+    WaitReason.DEPENDENCY: Evidence(remedies=(Remedy("finish_dependency"),)),
 }

@@ -1,23 +1,8 @@
-"""What the kernel reads and writes: jobs, the ways to run them and the time ahead as arrays."""
+"""What the kernel reads and writes beside the ways of jobs: what they want, and the time ahead."""
 
 from typing import NamedTuple
 
 from policies.contract.columns import F64, I32, I64, Bool
-
-
-class Ways(NamedTuple):
-    """Ragged: planned job `j` has the ways `first[j]:first[j + 1]`.
-
-    `watts` is what a way adds to the cluster's draw; a pool is a GPU type within a partition. The
-    way that `stays` is what a running job has already; the others have its restart in `run_s`.
-    """
-
-    first: I64
-    pool: I64
-    gpus: I64
-    run_s: F64
-    watts: F64
-    stays: Bool
 
 
 class Wants(NamedTuple):

@@ -4,9 +4,10 @@ from types import ModuleType
 
 import numpy as np
 
+from policies.bench.compiled import compiled
 from policies.contract.columns import F64
-from policies.fairwatt.compiled import compiled_kernel
-from policies.fairwatt.problem import Problem
+from policies.fairwatt import kernel as plain_kernel
+from policies.fairwatt.problem import FairwattProblem
 
 ITERATIONS = 80
 # A step takes some 10 us for every job: a long queue's bound is coarser instead of slower.
@@ -21,12 +22,12 @@ class Rents:
     on every schedule. Polyak's steps move the prices towards those of the best bound.
     """
 
-    def __init__(self, problem: Problem, kernel: ModuleType | None = None) -> None:
+    def __init__(self, problem: FairwattProblem, kernel: ModuleType | None = None) -> None:
         self.problem = problem
         self.bound = -np.inf
         self.alone: F64 = np.zeros(len(problem.rows))
         """What every job would pay at least if it had all GPUs for itself."""
-        self._code = kernel or compiled_kernel()
+        self._code = kernel or compiled(plain_kernel)
         self._length_s = np.diff(problem.ahead.edges_s)
         self._supply = problem.ahead.free * self._length_s
         self._price: F64 = np.zeros_like(self._supply)
@@ -63,7 +64,7 @@ class Rents:
 
 
 def lower_bound(
-    problem: Problem,
+    problem: FairwattProblem,
     upper: float,
     *,
     iterations: int | None = None,

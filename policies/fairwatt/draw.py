@@ -5,14 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.power import drawn_w, node_idle_w, watts_per_gpu
+from policies.bench.ways import WayColumns, Ways, pools
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import NodeState, Snapshot
-from policies.fairwatt.arrays import Ahead, Made, Ways
-from policies.fairwatt.horizon import lasting_s, pools, returned
-from policies.fairwatt.options import Found, Menu, Options
+from policies.fairwatt.arrays import Ahead, Made
+from policies.fairwatt.horizon import lasting_s, returned
+from policies.fairwatt.way_builder import WayBuilder
 
 
-class Draw(NamedTuple):
+class ClusterDraw(NamedTuple):
     """`now_w` is drawn now; of that `gone_w` no more in each slot, by work that is left alone.
 
     `freed_w` is the same in the watts that ways count, which may hold a share of their idle nodes;
@@ -29,19 +30,21 @@ class Draw(NamedTuple):
     off_w: F64
 
 
-def draw_of(menu: Menu, options: Options, ahead: Ahead, fixed: I64, held: Found) -> Draw:
+def draw_of(
+    builder: WayBuilder, ways: Ways, ahead: Ahead, fixed: I64, held: WayColumns
+) -> ClusterDraw:
     """`held` is what the `fixed` rows have, which are left alone."""
-    snapshot, anyway_w = menu.snapshot, menu.idle_w()
-    counted_w = menu.added_w(held)
+    snapshot, anyway_w = builder.snapshot, builder.idle_w()
+    counted_w = builder.added_w(held)
     rows = np.repeat([0, 1], len(fixed))
     watts = np.concatenate([counted_w - anyway_w[held.gpu_type] * held.gpus, counted_w])
     until_s = np.tile(lasting_s(snapshot, fixed, held.run_s), 2)
     gone_w, freed_w = returned(2, ahead.edges_s, rows, watts, until_s)
-    return Draw(
+    return ClusterDraw(
         float(drawn_w(snapshot, watts_per_gpu(snapshot)).sum()),
         gone_w,
         freed_w,
-        options.watts - anyway_w[options.gpu_type] * options.gpus,
+        ways.watts - anyway_w[ways.gpu_type] * ways.gpus,
         *_off(snapshot, len(ahead.free)),
     )
 
@@ -58,7 +61,7 @@ def _off(snapshot: Snapshot, number: int) -> tuple[I64, F64, F64]:
     return gpus.astype(np.int64), np.maximum(gpus / count, 1.0), watts / count
 
 
-def highest_w(draw: Draw, ways: Ways, held: I64, ahead: Ahead, made: Made) -> float:
+def highest_w(draw: ClusterDraw, ways: Ways, held: I64, ahead: Ahead, made: Made) -> float:
     """The most that is drawn in any slot, if all goes as it was made.
 
     Who has no room in the time ahead will run after it, and draws at least its own watts then.

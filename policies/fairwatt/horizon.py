@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from policies.andreas.prices import PriceLine
 from policies.bench.power import budget_w, idle_draw_w
-from policies.contract.columns import F64, I32, I64, Bool
+from policies.bench.ways import pools
+from policies.contract.columns import F64, I64, Bool
 from policies.contract.snapshot import JobState, NodeState, Snapshot
 from policies.fairwatt.arrays import Ahead
+from policies.pricing.price_line import PriceLine
 
 # Slots grow with their distance: what is decided now depends on the next minutes in detail, and on
 # next week as a whole.
@@ -19,12 +20,6 @@ DAY_S = 86_400.0
 LEAST_DAYS, MOST_DAYS = 2.0, 60.0
 # Work that is stopping is expected to be gone after so long.
 STOPPING_S = 60.0
-
-
-def pools(snapshot: Snapshot, partition: I32, gpu_type: I32) -> I64:
-    """The number of a GPU type within a partition; nodes in no partition have the last ones."""
-    home = np.where(partition < 0, len(snapshot.partitions), partition)
-    return np.asarray(home * len(snapshot.gpu_types) + gpu_type, np.int64)
 
 
 def usable(snapshot: Snapshot, *, wakes: bool) -> Bool:

@@ -5,15 +5,16 @@ Read as it stands, this file is the twin that tests compare with. Callees stand 
 
 import numpy as np
 
+from policies.bench.ways import Ways
 from policies.contract.columns import F64, I32, I64
-from policies.fairwatt.arrays import Ahead, Made, Wants, Ways
+from policies.fairwatt.arrays import Ahead, Made, Wants
 
 INFINITE = 1e300
 # What a later start must save of the money at stake: prices are summed in floats.
 GAIN = 1e-9
 
 
-def look(
+def cheapest_start(
     free: I32, power: F64, edges_s: F64, area: F64, tail: float, least: float,
     at: int, last: int, need: int, need_w: float, long_s: float,
     wait: float, omega: float, due_s: float, latest_s: float, rents: F64, best: float,
@@ -97,7 +98,8 @@ def construct(
     is nobody else's. `rents` is what a GPU of each pool was rented for until each edge.
     """
     # Out of their tuples once: a look into a tuple for every job is what takes the time.
-    first, pool, gpus, run_s, watts, stays = ways
+    first, pool, gpus, run_s = ways.first, ways.pool, ways.gpus, ways.run_s
+    watts, stays = ways.watts, ways.stays
     wait, omega, due_s, latest_s, held = wants
     edges_s, area, tail, least = ahead.edges_s, ahead.area, ahead.tail, ahead.least
     chosen, slot, cost, ready = made
@@ -130,7 +132,7 @@ def construct(
                     at += 1
                 begin[p, need] = at
                 last = 0 if stays[way] else slots - 1
-                found, swayed, paid, late_slot, late_paid = look(
+                found, swayed, paid, late_slot, late_paid = cheapest_start(
                     free[p], power, edges_s, area, tail, least, at, last, need, watts[way],
                     run_s[way], wait[job], omega[job], due_s[job], latest_s[job], rents[p], best,
                 )  # fmt: skip
@@ -141,7 +143,7 @@ def construct(
                     late, late_way, late_at = late_paid, way, late_slot
             if best_way < 0 and stay >= 0:
                 # Watts that are drawn already are no reason to stop.
-                found, _, paid, _, _ = look(
+                found, _, paid, _, _ = cheapest_start(
                     free[pool[stay]], endless, edges_s, area, tail, least, 0, 0, gpus[stay],
                     watts[stay], run_s[stay], wait[job], omega[job], due_s[job], 0.0,
                     rents[pool[stay]], INFINITE,
@@ -170,7 +172,8 @@ def relaxed(ways: Ways, wants: Wants, ahead: Ahead, rents: F64, used: F64, paid:
     from the slot's end to its own earliest finish. `used` sums these GPU-seconds, `paid` is what
     each job pays without them.
     """
-    first, pool, gpus, run_s, watts, stays = ways
+    first, pool, gpus, run_s = ways.first, ways.pool, ways.gpus, ways.run_s
+    watts, stays = ways.watts, ways.stays
     wait, omega, due_s, _, _ = wants
     edges_s, area, tail, least = ahead.edges_s, ahead.area, ahead.tail, ahead.least
     slots = len(edges_s) - 1

@@ -4,20 +4,23 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from policies.bench.placement import PlacementName
-from policies.contract.parameters import Parameters
+from policies.bench.parameters import (
+    BlockPlacement,
+    DefaultRunS,
+    MaxPreemptions,
+    MinRunS,
+    StartClock,
+)
+from policies.contract.parameters import Finite
 
 
-class FairwattParameters(Parameters, frozen=True):
+class FairwattParameters(Finite, frozen=True):
     """Money is in the currency of the cluster's tariff."""
 
-    placement: Annotated[
-        PlacementName,
-        Meta(
-            description="buddy: aligned power-of-two blocks, whole nodes near each other beyond "
-            "one. The others as in the classic policies."
-        ),
-    ] = "buddy"
+    placement: BlockPlacement = "buddy"
+    min_run_s: MinRunS = 60.0
+    max_preemptions: MaxPreemptions = 256
+    clock: StartClock = "max"
     wait_price_per_h: Annotated[
         float,
         Meta(
@@ -84,10 +87,7 @@ class FairwattParameters(Parameters, frozen=True):
             description="Whether nodes that nothing needs are switched off, unless the site does."
         ),
     ] = True
-    default_run_s: Annotated[
-        float,
-        Meta(gt=0, le=365 * 86400, description="Run time assumed of a job without an estimate."),
-    ] = 3600.0
+    default_run_s: DefaultRunS = 3600.0
     iterations: Annotated[
         int,
         Meta(ge=0, le=10_000, description="Most times that a round changes the rents of GPU time."),

@@ -9,9 +9,9 @@ from types import ModuleType
 import numpy as np
 
 from policies.contract.columns import Bool
-from policies.fairwatt.draw import Draw, highest_w
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Budget, Schedule, search
+from policies.fairwatt.draw import ClusterDraw, highest_w
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import Budget, SlotSchedule, search
 
 # Means of a quarter of an hour are sums of floats.
 ROUNDING = 1e-9
@@ -21,11 +21,11 @@ RISES = (0.0, 0.5)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class PeakChoice:
     """A schedule, and the problem as far as its entries may go; `charge` is for the peak."""
 
-    problem: Problem
-    schedule: Schedule
+    problem: FairwattProblem
+    schedule: SlotSchedule
     charge: float
     capped: bool
     kept_back: Bool
@@ -37,13 +37,13 @@ class Choice:
 
 
 def choose(
-    problem: Problem,
+    problem: FairwattProblem,
     budget: Budget,
     *,
     preempt: bool,
     most_s: float,
     kernel: ModuleType | None = None,
-) -> Choice:
+) -> PeakChoice:
     """Without a demand charge the schedule that is found, and nothing else is looked at.
 
     Nobody is kept back when it has been here for `most_s`.
@@ -52,9 +52,9 @@ def choose(
     nobody = np.zeros(len(problem.rows), np.bool_)
     draw = problem.draw
     if draw is None:
-        return Choice(problem, free, 0.0, capped=False, kept_back=nobody)
+        return PeakChoice(problem, free, 0.0, capped=False, kept_back=nobody)
     top_w = _highest_w(problem, draw, free)
-    best = Choice(problem, free, _charge(problem, top_w), capped=False, kept_back=nobody)
+    best = PeakChoice(problem, free, _charge(problem, top_w), capped=False, kept_back=nobody)
     if _pressing(problem, free, most_s):
         return best
     floor_w = max(problem.snapshot.peak_w / problem.snapshot.pue, draw.now_w)
@@ -66,22 +66,22 @@ def choose(
         charge = _charge(problem, _highest_w(problem, draw, low))
         if low.total + charge < best.total:
             kept_back = (problem.wants.held < 0) & (free.made.slot == 0) & (low.made.slot > 0)
-            best = Choice(within, low, charge, capped=True, kept_back=kept_back)
+            best = PeakChoice(within, low, charge, capped=True, kept_back=kept_back)
     return best
 
 
-def _highest_w(problem: Problem, draw: Draw, schedule: Schedule) -> float:
+def _highest_w(problem: FairwattProblem, draw: ClusterDraw, schedule: SlotSchedule) -> float:
     return highest_w(draw, problem.ways, problem.wants.held, problem.ahead, schedule.made)
 
 
-def _charge(problem: Problem, top_w: float) -> float:
+def _charge(problem: FairwattProblem, top_w: float) -> float:
     """What the month's peak would cost more: a watt of a moment counts like one of a quarter."""
     snapshot = problem.snapshot
     rise_w = top_w * snapshot.pue * (1 - ROUNDING) - snapshot.peak_w
     return max(rise_w, 0.0) * snapshot.demand_price_per_w
 
 
-def _capped(problem: Problem, draw: Draw, cap_w: float) -> Problem:
+def _capped(problem: FairwattProblem, draw: ClusterDraw, cap_w: float) -> FairwattProblem:
     """With no more watts than that, which is no less than what is drawn already."""
     snapshot, ways, held = problem.snapshot, problem.ways, problem.wants.held
     cap_w *= 1 + ROUNDING
@@ -93,7 +93,7 @@ def _capped(problem: Problem, draw: Draw, cap_w: float) -> Problem:
     )
 
 
-def _pressing(problem: Problem, free: Schedule, most_s: float) -> bool:
+def _pressing(problem: FairwattProblem, free: SlotSchedule, most_s: float) -> bool:
     """Whether somebody is due now that has been here for so long."""
     snapshot = problem.snapshot
     due = (problem.wants.held < 0) & (free.made.slot == 0)

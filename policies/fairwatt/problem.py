@@ -4,30 +4,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.andreas.policy import startable
-from policies.andreas.prices import PriceLine, price_line
-from policies.classic.victims import lost_s
+from policies.bench.roster import (
+    just_started,
+    lost_s,
+    on_unready_node,
+    startable,
+    stoppable,
+)
+from policies.bench.shares.needs_table import NeedsTable
+from policies.bench.ways import Ways, pools
 from policies.contract.columns import F64, I64
-from policies.contract.snapshot import JobState, NodeState, Snapshot
-from policies.fairwatt.arrays import Ahead, Wants, Ways
-from policies.fairwatt.draw import Draw, draw_of
-from policies.fairwatt.horizon import horizon, pools
-from policies.fairwatt.options import LEAST_CHANGE_S, Menu, Options
+from policies.contract.snapshot import Snapshot
+from policies.fairwatt.arrays import Ahead, Wants
+from policies.fairwatt.draw import ClusterDraw, draw_of
+from policies.fairwatt.horizon import horizon
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.speeds import Speeds, sensitive
-from policies.shares.table import Appetites
+from policies.fairwatt.way_builder import LEAST_CHANGE_S, WayBuilder
+from policies.pricing.price_line import PriceLine, price_line
 
 HOUR_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class FairwattProblem:
     """Planned jobs are `rows` of the snapshot; `draw` is known where its peak has a price."""
 
     snapshot: Snapshot
     line: PriceLine
     rows: I64
-    options: Options
     ways: Ways
     wants: Wants
     ahead: Ahead
@@ -35,17 +40,17 @@ class Problem:
     """How long every job takes in its usual way."""
     change_s: F64
     """What stopping and restarting a job that runs is charged; 0 for queued ones."""
-    hasten: F64
+    newcomer_factor: F64
     """What a job's times would be multiplied by with the CPUs and memory of a newcomer, at most 1.
 
     Alike jobs rank alike by it. Else a queued one would take the place of a running one that has
     few of them, get no more, and lose it again the same way.
     """
-    draw: Draw | None = None
+    draw: ClusterDraw | None = None
 
     def gpu_s(self) -> F64:
         """GPU-seconds of every job in its leanest way, with CPUs and memory as others get them."""
-        return self.options.least(self.options.gpus * self.options.run_s) * self.hasten
+        return self.ways.least(self.ways.gpus * self.ways.run_s) * self.newcomer_factor
 
     def alone(self, way: I64, job: I64) -> F64:
         """What ways, each of its `job`, cost that start now and are not disturbed."""
@@ -59,7 +64,7 @@ class Problem:
         ways, wants = self.ways, self.wants
         if not self.line.flat or bool((np.isfinite(wants.due_s) & (wants.omega > 0)).any()):
             return False
-        job, first = self.options.job(), ways.first[:-1][self.options.job()]
+        job, first = self.ways.job(), ways.first[:-1][self.ways.job()]
         again = np.bincount(job[~ways.stays], minlength=len(self.rows))
         alike = (ways.pool == ways.pool[first]) & (ways.gpus == ways.gpus[first])
         return bool(alike.all() and (again <= 1).all())
@@ -70,114 +75,93 @@ class Problem:
 
 
 def problem_of(
-    snapshot: Snapshot, given: FairwattParameters, appetites: Appetites | None = None
-) -> Problem:
-    """`appetites` are the snapshot's, from a caller that keeps them."""
+    snapshot: Snapshot, given: FairwattParameters, needs_table: NeedsTable | None = None
+) -> FairwattProblem:
+    """`needs_table` are the snapshot's, from a caller that keeps them."""
     fixed, loose = _running(snapshot, given)
     speeds = None
     if sensitive(snapshot):
-        speeds = Speeds.of(snapshot, appetites or Appetites(snapshot))
-    menu = Menu(
+        speeds = Speeds.of(snapshot, needs_table or NeedsTable(snapshot))
+    builder = WayBuilder(
         snapshot,
         default_run_s=given.default_run_s,
         empty_nodes_off=given.empty_nodes_off or given.power_off,
         speeds=speeds,
     )
     rows = np.sort(np.concatenate([startable(snapshot), loose]))
-    rows, options = _with_options(
-        rows, menu.options(rows, restarts=given.hysteresis, resize=given.resize)
+    rows, ways = _with_ways(
+        rows, builder.ways(rows, restarts=given.hysteresis, resize=given.resize)
     )
     line = price_line(
         snapshot, given.assumed_price_per_kwh, carbon_per_kg=given.carbon_price_per_kg
     )
-    held = menu.held(fixed)
+    held = builder.held(fixed)
     ahead = horizon(
         snapshot,
         line,
-        gpu_s=float(options.least(options.gpus * options.run_s).sum()),
-        ends_s=options.run_s[options.stays],
+        gpu_s=float(ways.least(ways.gpus * ways.run_s).sum()),
+        ends_s=ways.run_s[ways.stays],
         fixed=fixed,
         until_s=held.run_s,
-        watts=menu.added_w(held),
+        watts=builder.added_w(held),
         wakes=given.switches,
     )
-    wait = _wait_weight(snapshot, rows, options.least(options.run_s), given)
-    usual_s = _usual_s(options, line, wait)
+    wait = _wait_weight(snapshot, rows, ways.least(ways.run_s), given)
+    usual_s = _usual_s(ways, line, wait)
     # Nobody waits for a price that nobody knows, in whichever way it will run.
-    known_s = line.known_s + options.least(-options.run_s)
+    known_s = line.known_s + ways.least(-ways.run_s)
     latest_s = np.minimum(_latest_s(snapshot, rows, usual_s, given), known_s)
     priced = snapshot.demand_price_per_w > 0
-    return Problem(
+    return FairwattProblem(
         snapshot=snapshot,
         line=line,
         rows=rows,
-        options=options,
-        ways=_ways(snapshot, rows, options),
-        wants=_wants(snapshot, rows, options, wait, latest_s),
+        ways=ways,
+        wants=_wants(snapshot, rows, ways, wait, latest_s),
         ahead=ahead,
         usual_s=usual_s,
-        change_s=_change_s(snapshot, rows, options, given.hysteresis),
-        hasten=_hasten(menu, rows, speeds),
-        draw=draw_of(menu, options, ahead, fixed, held) if priced else None,
+        change_s=_change_s(snapshot, rows, ways, given.hysteresis),
+        newcomer_factor=_newcomer_factor(builder, rows, speeds),
+        draw=draw_of(builder, ways, ahead, fixed, held) if priced else None,
     )
 
 
-def _change_s(snapshot: Snapshot, rows: I64, options: Options, hysteresis: float) -> F64:
+def _change_s(snapshot: Snapshot, rows: I64, ways: Ways, hysteresis: float) -> F64:
     charged = np.maximum(lost_s(snapshot)[rows], LEAST_CHANGE_S) * hysteresis
     runs = np.zeros(len(rows), np.bool_)
-    runs[options.job()[options.stays]] = True
+    runs[ways.job()[ways.stays]] = True
     return np.where(runs, charged, 0.0)
 
 
-def _hasten(menu: Menu, rows: I64, speeds: Speeds | None) -> F64:
+def _newcomer_factor(builder: WayBuilder, rows: I64, speeds: Speeds | None) -> F64:
     if speeds is None:
         return np.ones(len(rows))
     slower = np.minimum(speeds.planned[rows] / speeds.likely[rows], 1.0)
-    return np.where(menu.counted(rows), slower, 1.0)
+    return np.where(builder.counted(rows), slower, 1.0)
 
 
 def _running(snapshot: Snapshot, given: FairwattParameters) -> tuple[I64, I64]:
     """Rows that hold GPUs: of work that is left alone, and of work that may be changed."""
-    jobs, nodes, pieces = snapshot.jobs, snapshot.nodes, snapshot.placements
-    ran_s = snapshot.now_s - jobs.started_s
-    # Nobody is changed twice at one moment: so rounds settle.
-    young = (ran_s < np.maximum(jobs.min_run_s, given.min_run_s)) | (ran_s <= 0)
-    loose = (jobs.state == JobState.RUNNING) & jobs.preemptible & ~young
-    loose &= given.preempt or given.resize
+    nodes, pieces = snapshot.nodes, snapshot.placements
+    loose = stoppable(snapshot, given.min_run_s) & ~just_started(snapshot)
+    loose &= (given.preempt or given.resize) & ~on_unready_node(snapshot)
     owner, pool = pieces.job_of_piece(), pools(snapshot, nodes.partition, nodes.gpu_type)
     apart = pool[pieces.node] != pool[pieces.node[pieces.offset[owner]]]
-    loose[owner[apart | (nodes.state[pieces.node] != NodeState.READY)]] = False
+    loose[owner[apart]] = False
     holding = np.diff(pieces.offset) > 0
     return np.flatnonzero(holding & ~loose), np.flatnonzero(holding & loose)
 
 
-def _with_options(rows: I64, options: Options) -> tuple[I64, Options]:
+def _with_ways(rows: I64, ways: Ways) -> tuple[I64, Ways]:
     """Without jobs that can run in no way."""
-    count = np.diff(options.first)
+    count = np.diff(ways.first)
     first = np.concatenate([[0], np.cumsum(count[count > 0])])
-    return rows[count > 0], options._replace(first=first)
+    return rows[count > 0], ways._replace(first=first)
 
 
-def _ways(snapshot: Snapshot, rows: I64, options: Options) -> Ways:
-    jobs, pieces = snapshot.jobs, snapshot.placements
-    job, stays = options.job(), options.stays
-    partition = jobs.partition[rows[job]].copy()
-    # A borrower stays where it is.
-    first_piece = pieces.offset[rows[job[stays]]]
-    partition[stays] = snapshot.nodes.partition[pieces.node[first_piece]]
-    return Ways(
-        first=options.first,
-        pool=pools(snapshot, partition, options.gpu_type),
-        gpus=options.gpus.astype(np.int64),
-        run_s=options.run_s,
-        watts=options.watts,
-        stays=stays,
-    )
-
-
-def _wants(snapshot: Snapshot, rows: I64, options: Options, wait: F64, latest_s: F64) -> Wants:
+def _wants(snapshot: Snapshot, rows: I64, ways: Ways, wait: F64, latest_s: F64) -> Wants:
     held = np.full(len(rows), -1)
-    held[options.job()[options.stays]] = np.flatnonzero(options.stays)
+    held[ways.job()[ways.stays]] = np.flatnonzero(ways.stays)
     return Wants(
         wait=wait,
         omega=snapshot.jobs.tardiness_weight[rows],
@@ -195,18 +179,18 @@ def _latest_s(snapshot: Snapshot, rows: I64, usual_s: F64, given: FairwattParame
     return np.where(np.isfinite(due_s), due_s - given.slack * usual_s, by_age_s)
 
 
-def _usual_s(options: Options, line: PriceLine, wait: F64) -> F64:
+def _usual_s(ways: Ways, line: PriceLine, wait: F64) -> F64:
     """How long every job takes in the way that costs least alone, were it never late.
 
     That of many GPUs takes less, but who knows whether there will be as many.
     """
-    if not len(options.run_s):
+    if not len(ways.run_s):
         return np.empty(0)
-    job = options.job()
-    cost = options.watts * line.cost(0.0, options.run_s) + wait[job] * options.run_s
-    cheapest = np.flatnonzero(cost == options.least(cost)[job])
+    job = ways.job()
+    cost = ways.watts * line.cost(0.0, ways.run_s) + wait[job] * ways.run_s
+    cheapest = np.flatnonzero(cost == ways.least(cost)[job])
     first = np.searchsorted(job[cheapest], np.arange(len(wait)))
-    return np.asarray(options.run_s[cheapest[first]], np.float64)
+    return np.asarray(ways.run_s[cheapest[first]], np.float64)
 
 
 def _wait_weight(snapshot: Snapshot, rows: I64, left_s: F64, given: FairwattParameters) -> F64:

@@ -14,11 +14,12 @@ from types import ModuleType
 
 import numpy as np
 
+from policies.bench.compiled import compiled
 from policies.contract.columns import F64, I64, Bool
+from policies.fairwatt import kernel as plain_kernel
 from policies.fairwatt.arrays import Made
 from policies.fairwatt.bound import Rents
-from policies.fairwatt.compiled import compiled_kernel
-from policies.fairwatt.problem import Problem
+from policies.fairwatt.problem import FairwattProblem
 
 # How far ahead of its due date a job gains urgency, in mean run times (Vepsalainen and Morton's
 # apparent tardiness cost uses 1 to 4).
@@ -46,7 +47,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+class SlotSchedule:
     order: I64
     made: Made
     total: float
@@ -54,16 +55,16 @@ class Schedule:
     """Whether running jobs kept what they hold."""
     rents: F64
 
-    def but(self, chosen: I64, slot: I64) -> "Schedule":
+    def but(self, chosen: I64, slot: I64) -> "SlotSchedule":
         """With other ways and starts for the present; its money is still the plan's."""
         return replace(self, made=self.made._replace(chosen=chosen, slot=slot))
 
 
 def search(
-    problem: Problem, budget: Budget, *, preempt: bool, kernel: ModuleType | None = None
-) -> Schedule:
+    problem: FairwattProblem, budget: Budget, *, preempt: bool, kernel: ModuleType | None = None
+) -> SlotSchedule:
     """`kernel` is the compiled one unless a test brings its twin."""
-    code, count = kernel or compiled_kernel(), len(problem.rows)
+    code, count = kernel or compiled(plain_kernel), len(problem.rows)
     rents = Rents(problem, code)
     order = by_value(problem, urgency(problem))
     only_order = problem.only_order()
@@ -85,8 +86,8 @@ def search(
 
 
 def _promoted(
-    code: ModuleType, problem: Problem, best: Schedule, rents: Rents, moves: int
-) -> Schedule:
+    code: ModuleType, problem: FairwattProblem, best: SlotSchedule, rents: Rents, moves: int
+) -> SlotSchedule:
     """With the jobs that lost most against being alone moved forward, where that pays."""
     if not moves or not len(best.order):
         return best
@@ -101,49 +102,49 @@ def _promoted(
 
 
 def construct(
-    code: ModuleType, problem: Problem, order: I64, rents: F64, *, reserve: bool
-) -> Schedule:
+    code: ModuleType, problem: FairwattProblem, order: I64, rents: F64, *, reserve: bool
+) -> SlotSchedule:
     """Jobs in their order, each where it costs least with its rent."""
     count = len(problem.rows)
     ready: Bool = np.zeros(count, np.bool_)
     made = Made(np.full(count, -1), np.zeros(count, np.int64), np.zeros(count), ready)
-    return _rebuilt(code, problem, Schedule(order, made, np.inf, reserve, rents), order, 0)
+    return _rebuilt(code, problem, SlotSchedule(order, made, np.inf, reserve, rents), order, 0)
 
 
 def _rebuilt(
-    code: ModuleType, problem: Problem, base: Schedule, order: I64, settled: int
-) -> Schedule:
+    code: ModuleType, problem: FairwattProblem, base: SlotSchedule, order: I64, settled: int
+) -> SlotSchedule:
     """Along another order, of which the first `settled` jobs keep what they have."""
     made = Made._make(values.copy() for values in base.made)
     total = code.construct(
         problem.ways, problem.wants, problem.ahead, order, settled, base.reserve, base.rents, made
     )
-    return Schedule(order, made, float(total), base.reserve, base.rents)
+    return SlotSchedule(order, made, float(total), base.reserve, base.rents)
 
 
-def _cheaper(best: Schedule, found: Schedule) -> Schedule:
+def _cheaper(best: SlotSchedule, found: SlotSchedule) -> SlotSchedule:
     return found if found.total < best.total else best
 
 
-def by_value(problem: Problem, value: F64) -> I64:
+def by_value(problem: FairwattProblem, value: F64) -> I64:
     """Planned jobs, the highest first; alike ones by submission, however the rows are sorted."""
     jobs, rows = problem.snapshot.jobs, problem.rows
     return np.lexsort((jobs.id[rows], jobs.submitted_s[rows], -value))
 
 
-def urgency(problem: Problem) -> F64:
+def urgency(problem: FairwattProblem) -> F64:
     """Money lost per second of delay and GPU-second of work: apparent tardiness cost.
 
     A job that runs counts as further on than it is, so that whoever takes its place gains more than
     stopping and restarting it costs; its leanest way has the restart in it already.
     """
-    ahead_s = 2 * problem.change_s * problem.options.least(problem.options.gpus.astype(np.float64))
+    ahead_s = 2 * problem.change_s * problem.ways.least(problem.ways.gpus.astype(np.float64))
     found = pressing(problem) / np.maximum(problem.gpu_s() - ahead_s, 1.0)
     # Alike jobs are alike however their times were summed up.
     return found.astype(np.float32).astype(np.float64)
 
 
-def pressing(problem: Problem) -> F64:
+def pressing(problem: FairwattProblem) -> F64:
     """Money that a job loses per second of delay, of its lateness the more the nearer it is."""
     usual_s, wants = problem.usual_s, problem.wants
     mean_s = float(usual_s.mean()) if len(usual_s) else 1.0

@@ -1,31 +1,26 @@
 """The last step of a round in which CPUs and memory matter: everybody's share is made final."""
 
 from collections.abc import Callable
-from typing import TypeVar
 
-import msgspec
 import numpy as np
 
-from policies.classic.victims import lost_s
+from policies.bench.draft import Draft
+from policies.bench.roster import lost_s
+from policies.bench.shares.needs import SharePoint
+from policies.bench.shares.share_ledger import Holding
 from policies.contract.columns import Bool
-from policies.contract.plan import Move, Placing, Retune
-from policies.contract.plan_columns import pieces_of, rows_of
-from policies.fairwatt.options import LEAST_CHANGE_S
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.realise import Entries
-from policies.fairwatt.search import Schedule
-from policies.fairwatt.seating import Seating
-from policies.shares.appetite import Point
-from policies.shares.book import Seat
-
-P = TypeVar("P", bound=Placing)
+from policies.contract.plan import Move, Retune
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import SlotSchedule
+from policies.fairwatt.share_tuner import ShareTuner
+from policies.fairwatt.way_builder import LEAST_CHANGE_S
 
 
 def share_out(
-    problem: Problem,
-    schedule: Schedule,
-    entries: Entries,
-    seating: Seating,
+    problem: FairwattProblem,
+    schedule: SlotSchedule,
+    draft: Draft,
+    tuner: ShareTuner,
     *,
     hysteresis: float,
     moves: bool,
@@ -34,47 +29,33 @@ def share_out(
 
     With `moves` two running jobs change places where that saves `hysteresis` times what it costs.
     """
-    jobs, nodes = problem.snapshot.jobs, problem.snapshot.nodes.id
-    movable = _movable(problem, entries) & moves
-    seating.settle(_rank(problem, schedule), movable, _pays(problem, hysteresis))
-
-    def final(acts: list[P]) -> list[P]:
-        rows = rows_of(jobs.id, (act.job for act in acts)).tolist()
-        shares = [pieces_of(nodes, seating.seats[row].pieces) for row in rows]
-        return [
-            msgspec.structs.replace(act, pieces=pieces)
-            for act, pieces in zip(acts, shares, strict=True)
-        ]
-
-    entries.starts = final(entries.starts)
-    entries.moves = final(entries.moves)
-    entries.resizes = final(entries.resizes)
-    for seat, elsewhere in seating.changed():
-        job, pieces = int(jobs.id[seat.row]), pieces_of(nodes, seat.pieces)
-        if elsewhere:
-            entries.moves.append(Move(job, pieces, int(jobs.clock_mhz[seat.row])))
-        else:
-            entries.retunes.append(Retune(job, pieces))
+    movable = _movable(problem, draft) & moves
+    tuner.settle(_rank(problem, schedule), movable, _pays(problem, hysteresis))
+    for row, written in draft.placed.items():
+        draft.placed[row] = written._replace(pieces=tuner.holdings[row].pieces)
+    for holding, elsewhere in tuner.changed():
+        clock_mhz = int(problem.snapshot.jobs.clock_mhz[holding.row])
+        draft.write(Move if elsewhere else Retune, holding.row, holding.pieces, clock_mhz)
 
 
-def _movable(problem: Problem, entries: Entries) -> Bool:
+def _movable(problem: FairwattProblem, draft: Draft) -> Bool:
     """Running jobs that may be changed and have no entry yet."""
-    jobs = problem.snapshot.jobs
-    movable = np.zeros(len(jobs), np.bool_)
+    movable = np.zeros(len(problem.snapshot.jobs), np.bool_)
     movable[problem.rows[problem.wants.held >= 0]] = True
-    acts = (*entries.preempts, *entries.moves, *entries.resizes, *entries.clocks)
-    movable[rows_of(jobs.id, (act.job for act in acts))] = False
+    movable[[*draft.preempted, *draft.placed, *draft.clocks]] = False
     return movable
 
 
-def _rank(problem: Problem, schedule: Schedule) -> Callable[[Seat], tuple[int, int]]:
+def _rank(problem: FairwattProblem, schedule: SlotSchedule) -> Callable[[Holding], tuple[int, int]]:
     """Who gets what is left: the most GPUs first, then in the schedule's order."""
     position = np.full(len(problem.snapshot.jobs), len(problem.rows))
     position[problem.rows[schedule.order]] = np.arange(len(schedule.order))
-    return lambda seat: (-seat.gpus, int(position[seat.row]))
+    return lambda holding: (-holding.gpus, int(position[holding.row]))
 
 
-def _pays(problem: Problem, hysteresis: float) -> Callable[[Seat, Point, Seat], bool]:
+def _pays(
+    problem: FairwattProblem, hysteresis: float
+) -> Callable[[Holding, SharePoint, Holding], bool]:
     """Whether what a job saves by running faster is worth two restarts."""
     count, held = len(problem.snapshot.jobs), problem.wants.held
     mine = np.flatnonzero(held >= 0)
@@ -84,8 +65,8 @@ def _pays(problem: Problem, hysteresis: float) -> Callable[[Seat, Point, Seat], 
     per_s[rows] = problem.wants.wait[mine] + problem.ways.watts[stay] * problem.ahead.least
     lost = np.maximum(lost_s(problem.snapshot), LEAST_CHANGE_S) * hysteresis * per_s
 
-    def pays(seat: Seat, point: Point, other: Seat) -> bool:
-        saved_s = run_s[seat.row] * (1.0 - seat.appetite.speed(seat.share) / point.speed)
-        return bool(saved_s * per_s[seat.row] > lost[seat.row] + lost[other.row])
+    def pays(holding: Holding, point: SharePoint, other: Holding) -> bool:
+        saved_s = run_s[holding.row] * (1.0 - holding.needs.speed(holding.share) / point.speed)
+        return bool(saved_s * per_s[holding.row] > lost[holding.row] + lost[other.row])
 
     return pays

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.power import held_gpus
+from policies.bench.shares.needs_table import NeedsTable
+from policies.bench.ways import relative_speed
 from policies.contract.columns import F64, I32, I64, numbered
 from policies.contract.snapshot import JobState, NodeState, Snapshot
-from policies.shares.table import Appetites
 
 
 def sensitive(snapshot: Snapshot) -> bool:
@@ -32,10 +33,10 @@ class Speeds(NamedTuple):
     likely: F64
 
     @classmethod
-    def of(cls, snapshot: Snapshot, appetites: Appetites) -> "Speeds":
+    def of(cls, snapshot: Snapshot, needs_table: NeedsTable) -> "Speeds":
         gpus = np.maximum(held_gpus(snapshot), 1)
         cpus, mem_mib = _held(snapshot)
-        wants = _wants(snapshot, appetites)
+        wants = _wants(snapshot, needs_table)
         nodes, running = snapshot.nodes, snapshot.jobs.state == JobState.RUNNING
         ready = nodes.state == NodeState.READY
         plenty = min(
@@ -76,15 +77,13 @@ def _held(snapshot: Snapshot) -> tuple[F64, F64]:
 
 
 def _measured(snapshot: Snapshot, cpus: F64, mem_mib: F64) -> F64:
-    """At the largest measured CPUs and memory per GPU that a job has."""
-    jobs, table = snapshot.jobs, snapshot.profiles
-    at_cpus = np.searchsorted(table.cpus_per_gpu, cpus, side="right") - 1
-    at_mem = np.searchsorted(table.mem_mib_per_gpu, mem_mib, side="right") - 1
-    speed = table.relative_speed[jobs.profile, at_cpus.clip(min=0), at_mem.clip(min=0)]
-    return np.where(jobs.profile >= 0, np.nan_to_num(speed), 0.0)
+    """0 where nothing is known."""
+    profile = snapshot.jobs.profile
+    speed = relative_speed(snapshot, np.arange(len(profile)), cpus, mem_mib)
+    return np.where(profile >= 0, np.nan_to_num(speed), 0.0)
 
 
-def _wants(snapshot: Snapshot, appetites: Appetites) -> _Wants:
+def _wants(snapshot: Snapshot, needs_table: NeedsTable) -> _Wants:
     jobs = snapshot.jobs
     columns = (
         jobs.profile,
@@ -96,7 +95,7 @@ def _wants(snapshot: Snapshot, appetites: Appetites) -> _Wants:
     )
     first, kind = numbered(*columns)
     kinds = zip(*(column[first].tolist() for column in columns), strict=True)
-    found = [appetites.of(one) for one in kinds]
+    found = [needs_table.of(one) for one in kinds]
     values = [
         (one.speed(one.modest), one.speed(one.demand), one.demand.cpus, one.demand.mem_mib)
         for one in found

@@ -5,14 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.bench.ledger import Ledger
-from policies.bench.power import node_idle_w
+from policies.bench.draft import Draft
+from policies.bench.ways import pools
 from policies.contract.columns import I64
-from policies.contract.plan import PowerNode
 from policies.contract.snapshot import NodeState
-from policies.fairwatt.horizon import pools
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import SlotSchedule
 
 # A node that is wanted again so soon stays on: it would hardly be off before it boots again.
 SOON_S = 600.0
@@ -25,33 +23,31 @@ class Lack(NamedTuple):
     gpus: int
 
 
-def switched(
-    problem: Problem, schedule: Schedule, ledger: Ledger, lacks: Sequence[Lack]
-) -> tuple[PowerNode, ...]:
+def switch_nodes(
+    problem: FairwattProblem, schedule: SlotSchedule, draft: Draft, lacks: Sequence[Lack]
+) -> None:
     """By what the jobs are to have now and soon, within the watts that this round leaves."""
     snapshot = problem.snapshot
-    nodes, idle_w = snapshot.nodes, node_idle_w(snapshot)
+    nodes, free = snapshot.nodes, draft.ledger.free
     pool = pools(snapshot, nodes.partition, nodes.gpu_type)
     wanted = _wanted(problem, schedule, lacks, pool)
-    entries: list[PowerNode] = []
     # What boots already, and what is on and empty, comes before what would have to be woken.
     for state in (NodeState.BOOTING, NodeState.READY, NodeState.OFF):
         for node in np.flatnonzero(nodes.state == state).tolist():
             width, at = int(nodes.gpus[node]), int(pool[node])
-            if state == NodeState.READY and ledger.free[node].bit_count() < width:
+            if state == NodeState.READY and free[node].bit_count() < width:
                 continue
             if wanted[at] > 0:
-                if state == NodeState.OFF and not _powered(ledger, node, float(idle_w[node])):
+                if state == NodeState.OFF and not draft.wake(node):
                     continue
                 wanted[at] -= width
-                if state == NodeState.OFF:
-                    entries.append(PowerNode(int(nodes.id[node]), on=True))
             elif state == NodeState.READY:
-                entries.append(PowerNode(int(nodes.id[node]), on=False))
-    return tuple(sorted(entries, key=lambda entry: entry.node))
+                draft.sleep(node)
 
 
-def _wanted(problem: Problem, schedule: Schedule, lacks: Sequence[Lack], pool: I64) -> list[int]:
+def _wanted(
+    problem: FairwattProblem, schedule: SlotSchedule, lacks: Sequence[Lack], pool: I64
+) -> list[int]:
     """GPUs on whole nodes, per pool: what lacks now, and what starts soon."""
     ways, made, edges_s = problem.ways, schedule.made, problem.ahead.edges_s
     widest = np.ones(problem.ahead.free.shape[0], np.int64)
@@ -63,13 +59,3 @@ def _wanted(problem: Problem, schedule: Schedule, lacks: Sequence[Lack], pool: I
         width = int(widest[at])
         wanted[at] += gpus if gpus < width else -(-gpus // width) * width
     return wanted
-
-
-def _powered(ledger: Ledger, node: int, idle_w: float) -> bool:
-    """Whether the budget has the watts of the node, which are drawn then."""
-    if ledger.watts_per_gpu is None:
-        return True
-    if ledger.spare_w(node) < idle_w:
-        return False
-    ledger.draw(node, idle_w)
-    return True

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.contract.columns import F64, I64
-from policies.fairwatt.problem import Problem
-from policies.fairwatt.search import Schedule, by_value, pressing, urgency
+from policies.fairwatt.problem import FairwattProblem
+from policies.fairwatt.search import SlotSchedule, by_value, pressing, urgency
 
 # Elasticities beyond these make the weights all alike, or the shortest job take everything.
 LEAST_ELASTIC, MOST_ELASTIC = 0.1, 0.9
@@ -35,7 +35,7 @@ class Steps(NamedTuple):
     wanted: I64
 
 
-def widened(problem: Problem, schedule: Schedule) -> Schedule:
+def widened(problem: FairwattProblem, schedule: SlotSchedule) -> SlotSchedule:
     """The schedule with other ways for elastic jobs, and a start for those that were to wait."""
     steps = steps_of(problem, schedule)
     if not len(steps.job):
@@ -54,12 +54,12 @@ def widened(problem: Problem, schedule: Schedule) -> Schedule:
     return schedule.but(chosen, slot)
 
 
-def steps_of(problem: Problem, schedule: Schedule) -> Steps:
+def steps_of(problem: FairwattProblem, schedule: SlotSchedule) -> Steps:
     """Of jobs of several counts whose time is worth something and that wait for no better hour."""
     ways, wants, made = problem.ways, problem.wants, schedule.made
     shifted = (wants.held < 0) & (made.slot > 0) & made.ready
     playing = (wants.wait > 0) & ~shifted
-    job = problem.options.job()
+    job = problem.ways.job()
     way = np.flatnonzero(playing[job] & (ways.pool == ways.pool[made.chosen][job]))
     cost = problem.alone(way, job[way])
     order = np.lexsort((cost, ways.gpus[way], job[way]))
@@ -86,7 +86,7 @@ def steps_of(problem: Problem, schedule: Schedule) -> Steps:
 class _HandOut:
     """Jobs get their fewest GPUs by urgency, then the steps that are worth most, one by one."""
 
-    def __init__(self, problem: Problem, steps: Steps, free: I64, spare_w: float) -> None:
+    def __init__(self, problem: FairwattProblem, steps: Steps, free: I64, spare_w: float) -> None:
         ways, job = problem.ways, steps.job
         self._free: list[int] = free.tolist()
         self._spare_w = spare_w

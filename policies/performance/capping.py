@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policies.contract.columns import F64
-from policies.fault import Problem, pointer
 from policies.performance.fit import Fit, ranges_of, spread_of
 from policies.performance.gpu_power import PowerModel
 from policies.performance.points import refuse
 from policies.performance.solving import Named, Term, solve
+from policies.value_fault import ValueFault, pointer
 
 # No GPU of the data runs below a tenth of its highest clock (A100: 210 of 1410 MHz).
 LOWEST_CLOCK = 0.1
@@ -143,17 +143,17 @@ def _parameters(model: CappedModel) -> dict[str, float]:
     }
 
 
-def _problems(points: Sequence[CapPoint]) -> Iterator[Problem]:
+def _problems(points: Sequence[CapPoint]) -> Iterator[ValueFault]:
     if not points:
-        yield Problem("no_points", pointer("points"), "A fit needs at least one measured point.")
+        yield ValueFault("no_points", pointer("points"), "A fit needs at least one measured point.")
     for at, point in enumerate(points):
         for name in ("cap_w", "iteration_s", "watts"):
             value = getattr(point, name)
             if not (np.isfinite(value) and value > 0):
                 where = pointer("points", at, name)
-                yield Problem("not_positive", where, f"Point {at}: {name} is {value:g}.")
+                yield ValueFault("not_positive", where, f"Point {at}: {name} is {value:g}.")
 
 
-def _notes(points: Sequence[CapPoint]) -> Iterator[Problem]:
+def _notes(points: Sequence[CapPoint]) -> Iterator[ValueFault]:
     if len({point.cap_w for point in points}) == 1:
-        yield Problem("not_varied", pointer("points"), "cap_w was never varied.")
+        yield ValueFault("not_varied", pointer("points"), "cap_w was never varied.")

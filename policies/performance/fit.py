@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from policies.contract.columns import F64
-from policies.fault import Problem
 from policies.performance.solving import NOISE, Estimate
+from policies.value_fault import ValueFault
 
 Model_co = TypeVar("Model_co", covariant=True)
 
@@ -26,7 +26,7 @@ GROWTH = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class FittedRange:
     """Where one axis was measured; one value only means that the axis was never varied."""
 
     low: float
@@ -59,10 +59,10 @@ class Fit(Generic[Model_co]):
     parameters: Mapping[str, float]
     residuals: F64
     points: int
-    ranges: Mapping[str, Range]
+    ranges: Mapping[str, FittedRange]
     spread: float
     """Half the width of a prediction's interval, as a logarithm."""
-    notes: tuple[Problem, ...] = ()
+    notes: tuple[ValueFault, ...] = ()
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     """The terms as the fit found them: ratios as logarithms (`usual.py`)."""
 
@@ -108,12 +108,12 @@ def spread_of(residuals: F64, told: float) -> float:
     )
 
 
-def ranges_of(columns: Mapping[str, Sequence[float] | F64]) -> dict[str, Range]:
+def ranges_of(columns: Mapping[str, Sequence[float] | F64]) -> dict[str, FittedRange]:
     """Of every axis that was told at all."""
     ranges = {}
     for axis, values in columns.items():
         known = np.asarray(values, np.float64)
         known = known[~np.isnan(known)]
         if len(known):
-            ranges[axis] = Range(float(known.min()), float(known.max()))
+            ranges[axis] = FittedRange(float(known.min()), float(known.max()))
     return ranges

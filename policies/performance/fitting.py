@@ -11,13 +11,13 @@ from typing import TypeVar
 import numpy as np
 
 from policies.contract.columns import F64
-from policies.fault import Problem, pointer
 from policies.performance.fit import WIDE_SPREAD, Fit, ranges_of, spread_of
 from policies.performance.gpu_power import PowerModel
 from policies.performance.points import Point, point_problems, refuse
 from policies.performance.solving import Named, Solution, Term, solve
 from policies.performance.throughput import ThroughputModel, relative_clock
 from policies.performance.usual import FAR, USUAL, Usual
+from policies.value_fault import ValueFault, pointer
 
 AnyModel = TypeVar("AnyModel", ThroughputModel, PowerModel)
 
@@ -238,33 +238,37 @@ def _power_model(named: Named, idle_w: float) -> dict[str, float]:
     }
 
 
-def _watts_problems(points: Sequence[Point], max_w: float) -> Iterator[Problem]:
+def _watts_problems(points: Sequence[Point], max_w: float) -> Iterator[ValueFault]:
     if np.all(np.isnan([point.watts_per_gpu for point in points])):
-        yield Problem("no_watts", pointer("points"), "No point says what its GPUs drew.")
+        yield ValueFault("no_watts", pointer("points"), "No point says what its GPUs drew.")
     for at, point in enumerate(points):
         # Boards overshoot their limit for moments, not on the mean of a measurement.
         if point.watts_per_gpu > 1.5 * max_w:
             told = f"{point.watts_per_gpu:g} W, but its GPU type draws at most {max_w:g} W"
             where = pointer("points", at, "watts_per_gpu")
-            yield Problem("above_max", where, f"Point {at}: watts_per_gpu is {told}.")
+            yield ValueFault("above_max", where, f"Point {at}: watts_per_gpu is {told}.")
 
 
-def _notes(told: _Told, values: F64, name: str) -> Iterator[Problem]:
+def _notes(told: _Told, values: F64, name: str) -> Iterator[ValueFault]:
     """What the points do not tell."""
     whole = pointer("points")
     if told.configurations == 1:
-        yield Problem(
+        yield ValueFault(
             "one_configuration", whole, f"One configuration only tells no shape of {name}."
         )
     elif np.ptp(values) <= 1e-9 * values.max():
-        yield Problem("all_equal", whole, f"Every point has the same {name}: measured, or made up?")
+        yield ValueFault(
+            "all_equal", whole, f"Every point has the same {name}: measured, or made up?"
+        )
     for axis, column in (("gpus", told.gpus), ("clock_mhz", told.clock_mhz)):
         if np.ptp(column) == 0:
-            yield Problem("not_varied", whole, f"{axis} was never varied: its effect is assumed.")
+            yield ValueFault(
+                "not_varied", whole, f"{axis} was never varied: its effect is assumed."
+            )
 
 
 def _fitted(
-    model: AnyModel, told: _Told, residuals: F64, solution: Solution, notes: tuple[Problem, ...]
+    model: AnyModel, told: _Told, residuals: F64, solution: Solution, notes: tuple[ValueFault, ...]
 ) -> Fit[AnyModel]:
     spread = spread_of(residuals, solution.told)
     if any(note.code in ("one_configuration", "all_equal") for note in notes):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.fault import Problem, pointer
+from policies.value_fault import ValueFault, pointer
 
 # Configurations of one GPU type differ by far less once GPUs and batch are allowed for; a wrong
 # unit (ms for s, mW for W) differs by 1000.
@@ -35,20 +35,20 @@ class Point:
 class FitRefused(ValueError):
     """Points that no profile may be made of; every problem points to its point."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ValueFault]) -> None:
         super().__init__("; ".join(problem.message for problem in problems))
         self.problems = tuple(problems)
 
 
-def refuse(problems: Iterator[Problem]) -> None:
+def refuse(problems: Iterator[ValueFault]) -> None:
     if found := list(problems):
         raise FitRefused(found)
 
 
-def point_problems(points: Sequence[Point]) -> Iterator[Problem]:
+def point_problems(points: Sequence[Point]) -> Iterator[ValueFault]:
     """What is wrong with any of them, whatever is made of them."""
     if not points:
-        yield Problem("no_points", pointer("points"), "A fit needs at least one measured point.")
+        yield ValueFault("no_points", pointer("points"), "A fit needs at least one measured point.")
         return
     bad = False
     for at, point in enumerate(points):
@@ -60,7 +60,7 @@ def point_problems(points: Sequence[Point]) -> Iterator[Problem]:
         yield from _units(points, "watts_per_gpu", [1.0] * len(points))
 
 
-def _in_point(point: Point, at: int) -> Iterator[Problem]:
+def _in_point(point: Point, at: int) -> Iterator[ValueFault]:
     if not math.isfinite(point.steps_per_s):
         yield _problem("not_finite", at, "steps_per_s", "is not a finite number")
     elif point.steps_per_s <= 0:
@@ -86,7 +86,7 @@ def _expected_speed(point: Point) -> float:
     return math.sqrt(point.gpus)
 
 
-def _units(points: Sequence[Point], name: str, expected: Sequence[float]) -> Iterator[Problem]:
+def _units(points: Sequence[Point], name: str, expected: Sequence[float]) -> Iterator[ValueFault]:
     """A point that differs from the others by about 1000, as if it were in another unit."""
     values = np.array([getattr(point, name) for point in points], np.float64)
     rows = np.flatnonzero(~np.isnan(values))
@@ -102,5 +102,5 @@ def _units(points: Sequence[Point], name: str, expected: Sequence[float]) -> Ite
             yield _problem("unit_mismatch", row, name, told)
 
 
-def _problem(code: str, at: int, name: str, told: str) -> Problem:
-    return Problem(code, pointer("points", at, name), f"Point {at}: {name} {told}.")
+def _problem(code: str, at: int, name: str, told: str) -> ValueFault:
+    return ValueFault(code, pointer("points", at, name), f"Point {at}: {name} {told}.")

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from policies.contract.columns import F64
-from policies.fault import Problem, pointer
 from policies.performance.fit import LEAST_SPREAD, WIDE_SPREAD, Fit, ranges_of, spread_of
 from policies.performance.points import Point, point_problems, refuse
 from policies.performance.sensitivity import Sensitivity
 from policies.performance.solving import Named, Term, solve
+from policies.value_fault import ValueFault, pointer
 
 
 def fit_sensitivity(
@@ -111,22 +111,24 @@ def _with_cache(model: Sensitivity, told: _Columns) -> Sensitivity:
     return model_of(solve(terms, residuals).values)
 
 
-def _missing(points: Sequence[Point]) -> Iterator[Problem]:
+def _missing(points: Sequence[Point]) -> Iterator[ValueFault]:
     for at, point in enumerate(points):
         if not point.cpus_per_gpu > 0:
             where = pointer("points", at, "cpus_per_gpu")
-            yield Problem("missing", where, f"Point {at}: cpus_per_gpu is not told.")
+            yield ValueFault("missing", where, f"Point {at}: cpus_per_gpu is not told.")
 
 
-def _notes(told: _Columns, dataset_mib: float) -> Iterator[Problem]:
+def _notes(told: _Columns, dataset_mib: float) -> Iterator[ValueFault]:
     cpus, memory, speed, _ = told
     whole = pointer("points")
     if np.ptp(cpus) == 0:
-        yield Problem("not_varied", whole, "cpus_per_gpu was never varied: its effect is assumed.")
+        yield ValueFault(
+            "not_varied", whole, "cpus_per_gpu was never varied: its effect is assumed."
+        )
     if np.ptp(memory) == 0:
         how = "derived from the data set" if dataset_mib else "not known"
-        yield Problem(
+        yield ValueFault(
             "not_varied", whole, f"mem_mib_per_gpu was never varied: its effect is {how}."
         )
     if len(speed) > 1 and np.ptp(speed) == 0:
-        yield Problem("all_equal", whole, "Every point has the same steps_per_s.")
+        yield ValueFault("all_equal", whole, "Every point has the same steps_per_s.")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from policies.powerflow.candidates import Candidate
 from policies.powerflow.greedy import step
-from policies.powerflow.room import Room
+from policies.powerflow.pools import PoolRoom
 
 
-def future_share(room: Room, candidates: Sequence[Candidate]) -> None:
+def future_share(room: PoolRoom, candidates: Sequence[Candidate]) -> None:
     growing = [one for one in candidates if one.rung >= 0 and one.movable and _per_gpu(one) > 0]
     while growing:
         best = growing[0]

@@ -4,13 +4,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.bench.ledger import RowPiece
+from policies.bench.draft import Draft
+from policies.bench.ladder import Ladder, Ladders
+from policies.bench.ledger import Ask, RowPiece
 from policies.bench.power import held_gpus
-from policies.classic.victims import lost_s
+from policies.bench.roster import (
+    borrowing,
+    lost_s,
+    on_unready_node,
+    remaining_s,
+    stoppable,
+    waiting,
+)
 from policies.contract.columns import Bool
-from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
-from policies.powerflow.ladder import Ladder, Ladders
-from policies.powerflow.room import Pool, Room
+from policies.contract.snapshot import JobState, Snapshot
+from policies.powerflow.pools import Pool, PoolRoom
 
 WAITS = -1
 
@@ -56,55 +64,47 @@ class Candidate:
         """What it is to have; 0 when it is to wait."""
         return 0 if self.rung == WAITS else self.ladder.counts[self.rung]
 
+    def ask(self, draft: Draft, gpus: int, gpu_w: float | None = None) -> Ask:
+        """For so many GPUs where it is to be; without `gpu_w` watts are not looked at."""
+        return draft.ask(self.row, self.place.partition, self.place.kind, gpus, gpu_w)
+
     def left_s(self, rung: int, clock: int) -> float:
         return self.work / self.ladder.throughput[rung][clock]
 
 
-class Roster:
-    """Who takes part: `movable` jobs may be resized and stopped, `tuned` ones change clocks."""
+def tuned_jobs(snapshot: Snapshot) -> Bool:
+    """Running jobs that hold GPUs: their clocks may change."""
+    return np.asarray((snapshot.jobs.state == JobState.RUNNING) & (held_gpus(snapshot) > 0))
 
-    def __init__(self, snapshot: Snapshot, *, min_run_s: float) -> None:
-        self.snapshot = snapshot
-        jobs = snapshot.jobs
-        self.held = held_gpus(snapshot)
-        self.tuned: Bool = (jobs.state == JobState.RUNNING) & (self.held > 0)
-        young = snapshot.now_s - jobs.started_s < np.maximum(jobs.min_run_s, min_run_s)
-        self.movable: Bool = self.tuned & jobs.preemptible & ~young & ~self._elsewhere()
 
-    def _elsewhere(self) -> Bool:
-        """Jobs with a GPU on a node that is not ready, or outside their partition."""
-        nodes, held = self.snapshot.nodes, self.snapshot.placements
-        job = held.job_of_piece()
-        away = nodes.partition[held.node] != self.snapshot.jobs.partition[job]
-        away |= nodes.state[held.node] != NodeState.READY
-        elsewhere = np.zeros(len(self.snapshot.jobs), np.bool_)
-        elsewhere[job[away]] = True
-        return elsewhere
+def movable_jobs(snapshot: Snapshot, tuned: Bool, min_run_s: float) -> Bool:
+    """Of these, who may be resized and stopped: all at home, on ready nodes."""
+    movable = tuned & stoppable(snapshot, min_run_s)
+    return movable & ~borrowing(snapshot) & ~on_unready_node(snapshot)
 
-    def candidates(self, room: Room, ladders: Ladders) -> list[Candidate]:
-        """Running jobs that stay where they are, then everybody else, shortest remaining first."""
-        jobs, tenants = self.snapshot.jobs, self.snapshot.tenants
-        waiting = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
-        waiting &= (tenants.energy_left_j > 0)[jobs.tenant]
-        chosen = np.flatnonzero(waiting | self.tuned)
-        builder = _Builder(self, room, ladders)
-        found = [builder.build(row) for row in chosen.tolist()]
-        order = np.lexsort(
-            (
-                jobs.id[chosen],
-                jobs.submitted_s[chosen],
-                np.array([one.rank_s for one in found]),
-                np.array([one.movable for one in found]),
-            )
+
+def candidates_of(room: PoolRoom, ladders: Ladders, movable: Bool, tuned: Bool) -> list[Candidate]:
+    """Running jobs that stay where they are, then everybody else, shortest remaining first."""
+    jobs = room.snapshot.jobs
+    chosen = np.flatnonzero(waiting(room.snapshot) | tuned)
+    builder = _Builder(room, ladders, movable, tuned)
+    found = [builder.build(row) for row in chosen.tolist()]
+    order = np.lexsort(
+        (
+            jobs.id[chosen],
+            jobs.submitted_s[chosen],
+            np.array([one.rank_s for one in found]),
+            np.array([one.movable for one in found]),
         )
-        return [found[at] for at in order.tolist()]
+    )
+    return [found[at] for at in order.tolist()]
 
 
 class _Builder:
     """Columns as lists: they are read row by row."""
 
-    def __init__(self, roster: Roster, room: Room, ladders: Ladders) -> None:
-        snapshot = roster.snapshot
+    def __init__(self, room: PoolRoom, ladders: Ladders, movable: Bool, tuned: Bool) -> None:
+        snapshot = room.snapshot
         jobs, held, nodes = snapshot.jobs, snapshot.placements, snapshot.nodes
         self.room, self.ladders = room, ladders
         self.tenant: list[int] = jobs.tenant.tolist()
@@ -114,11 +114,11 @@ class _Builder:
         self.max_gpus: list[int] = jobs.max_gpus.tolist()
         self.gpu_types: list[int] = jobs.gpu_types.tolist()
         self.work_left: list[float] = np.nan_to_num(jobs.work_left, nan=np.inf).tolist()
-        self.est_run_s: list[float] = np.nan_to_num(jobs.est_run_s, nan=np.inf).tolist()
+        self.est_run_s: list[float] = remaining_s(snapshot).tolist()
         self.clock_mhz: list[int] = jobs.clock_mhz.tolist()
         self.cost_s: list[float] = lost_s(snapshot).tolist()
-        self.held: list[int] = np.where(roster.tuned, roster.held, 0).tolist()
-        self.movable: list[bool] = roster.movable.tolist()
+        self.held: list[int] = np.where(tuned, held_gpus(snapshot), 0).tolist()
+        self.movable: list[bool] = movable.tolist()
         self.kinds = range(len(snapshot.gpu_types))
         self.node_kind: list[int] = nodes.gpu_type.tolist()
         self.node_partition: list[int] = nodes.partition.tolist()

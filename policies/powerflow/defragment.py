@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from policies.bench.draft import Draft
 from policies.bench.ledger import RowPiece
-from policies.powerflow.book import Book
 from policies.powerflow.candidates import Candidate
 
 
@@ -15,20 +15,20 @@ class _Block(NamedTuple):
     movers: list[Candidate]
 
 
-def make_block(book: Book, one: Candidate, movable: Sequence[Candidate]) -> bool:
+def make_block(draft: Draft, one: Candidate, movable: Sequence[Candidate]) -> bool:
     """Clear the cheapest block for a job, although only the next round can use it; or nothing.
 
     Jobs that move keep their GPU count and lie on one node before and after. A job larger than a
     node is helped to its last whole node.
     """
-    ledger = book.ledger
-    nodes = ledger.nodes_of(book.ask(one, one.gpus).own[one.place.kind])
+    ledger = draft.ledger
+    nodes = ledger.nodes_of(one.ask(draft, one.gpus).own[one.place.kind])
     free = {node: ledger.free[node] for node in nodes}
     if sum(mask.bit_count() for mask in free.values()) < one.gpus - one.held:
         return False
     for node, mask, _, _ in one.pieces:
         free[node] = free.get(node, 0) | mask
-    gpus = _missing(book, free, one.gpus)
+    gpus = _missing(draft, free, one.gpus)
     if not gpus:
         return False
     worth_s = _worth_s(one, movable)
@@ -43,20 +43,22 @@ def make_block(book: Book, one: Candidate, movable: Sequence[Candidate]) -> bool
         if block.cost_s < worth_s
     ]
     for block in sorted(blocks, key=lambda block: block[:3]):
-        targets = _targets(book, block)
+        targets = _targets(draft, block)
         if targets is not None:
             for other, piece in zip(block.movers, targets, strict=True):
-                book.move(other, [piece])
+                draft.move(other.row, [piece])
             return True
     return False
 
 
-def _missing(book: Book, free: dict[int, int], gpus: int) -> int:
+def _missing(draft: Draft, free: dict[int, int], gpus: int) -> int:
     """The size of the one block that is missing; 0 when more than one is."""
-    widest = max((book.ledger.gpus[node] for node in free), default=0)
+    widest = max((draft.ledger.gpus[node] for node in free), default=0)
     if gpus <= widest:
         return gpus
-    whole = sum(mask.bit_count() == book.ledger.gpus[node] == widest for node, mask in free.items())
+    whole = sum(
+        mask.bit_count() == draft.ledger.gpus[node] == widest for node, mask in free.items()
+    )
     return widest if (whole + 1) * widest == gpus else 0
 
 
@@ -91,17 +93,17 @@ def _blocks(
     return found
 
 
-def _targets(book: Book, block: _Block) -> list[RowPiece] | None:
+def _targets(draft: Draft, block: _Block) -> list[RowPiece] | None:
     """Where the movers go, taken from the ledger; None, with nothing taken, if nowhere."""
-    ledger = book.ledger
-    aside = (block.node, ledger.free[block.node], 0, 0)
+    ledger = draft.ledger
+    mark, aside = draft.mark(), (block.node, ledger.free[block.node], 0, 0)
     ledger.take([aside])
     taken: list[RowPiece] = []
     for other in block.movers:
-        ask = book.ask(other, other.held)
+        ask = other.ask(draft, other.held)
         pieces = ledger.strategy(ledger, ask, ask.own[other.place.kind])
-        if pieces is None or len(pieces) > 1 or not _affordable(book, other, pieces[0][0]):
-            ledger.give([*taken, aside])
+        if pieces is None or len(pieces) > 1 or not _affordable(draft, other, pieces[0][0]):
+            draft.back(mark)
             return None
         ledger.take(pieces)
         taken += pieces
@@ -110,10 +112,10 @@ def _targets(book: Book, block: _Block) -> list[RowPiece] | None:
     return taken
 
 
-def _affordable(book: Book, other: Candidate, node: int) -> bool:
+def _affordable(draft: Draft, other: Candidate, node: int) -> bool:
     """A mover draws what it drew, but for the hosts."""
-    if not book.limited:
+    if draft.ledger.watts_per_gpu is None:
         return True
-    host_w = book.ledger.host_w
+    host_w = draft.ledger.host_w
     more_w = other.held * (host_w[node] - host_w[other.pieces[0][0]])
-    return more_w <= max(book.ledger.spare_w(node), 0.0)
+    return more_w <= max(draft.ledger.spare_w(node), 0.0)

@@ -3,15 +3,15 @@
 import heapq
 from collections.abc import Callable, Sequence
 
+from policies.bench.ladder import Ladder
 from policies.powerflow.candidates import Candidate
-from policies.powerflow.ladder import Ladder
-from policies.powerflow.room import Pool, Room
+from policies.powerflow.pools import Pool, PoolRoom
 
-Growth = Callable[[Room, Sequence[Candidate]], None]
+Growth = Callable[[PoolRoom, Sequence[Candidate]], None]
 """Hands what is left to jobs that have a footing."""
 
 
-def footing(room: Room, candidates: Sequence[Candidate]) -> None:
+def footing(room: PoolRoom, candidates: Sequence[Candidate]) -> None:
     """The fewest GPUs at the most efficient clock, in order; what does not fit waits."""
     for one in candidates:
         if not one.movable:
@@ -24,7 +24,7 @@ def footing(room: Room, candidates: Sequence[Candidate]) -> None:
                 break
 
 
-def _keep(room: Room, one: Candidate) -> None:
+def _keep(room: PoolRoom, one: Candidate) -> None:
     """A job that stays where it is draws its watts in any case: too few of them, the least."""
     pool, ladder = one.place, one.ladder
     one.rung, one.clock = 0, ladder.efficient[0]
@@ -33,10 +33,10 @@ def _keep(room: Room, one: Candidate) -> None:
         room.draw(pool, _watts(room, pool, ladder, 0, one.clock))
 
 
-def marginal(room: Room, candidates: Sequence[Candidate]) -> None:
+def marginal(room: PoolRoom, candidates: Sequence[Candidate]) -> None:
     """Twice the GPUs or the next clock, whichever gains most time for its energy, until none fits.
 
-    Room only shrinks, so a step that does not fit once never fits from the same configuration.
+    PoolRoom only shrinks, so a step that does not fit once never fits from the same configuration.
     """
     heap: list[tuple[float, float, int, int, int]] = []
     for at, one in enumerate(candidates):
@@ -55,7 +55,7 @@ def _push(heap: list[tuple[float, float, int, int, int]], at: int, one: Candidat
         heapq.heappush(heap, (order, gain_order, at, rung, clock))
 
 
-def step(room: Room, one: Candidate, rung: int, clock: int) -> bool:
+def step(room: PoolRoom, one: Candidate, rung: int, clock: int) -> bool:
     """Move a job to another configuration if there is room for the difference."""
     pool, ladder = one.place, one.ladder
     more = ladder.counts[rung] - ladder.counts[one.rung]
@@ -69,5 +69,5 @@ def step(room: Room, one: Candidate, rung: int, clock: int) -> bool:
     return True
 
 
-def _watts(room: Room, pool: Pool, ladder: Ladder, rung: int, clock: int) -> float:
+def _watts(room: PoolRoom, pool: Pool, ladder: Ladder, rung: int, clock: int) -> float:
     return room.added_w(pool, ladder.counts[rung], ladder.watts[rung][clock])

@@ -1,80 +1,44 @@
 """An elastic policy: decide what every job is to have, then change what pays to be changed."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from policies.bench.ledger import Ledger
-from policies.bench.machine_layout import Shelf
-from policies.bench.placement import PLACEMENTS, PlacementName
-from policies.contract.columns import I64
-from policies.contract.plan import Explained, Plan
-from policies.contract.snapshot import JobState, Snapshot
-from policies.explain.waiting import Left, explain
-from policies.powerflow.book import Book
-from policies.powerflow.candidates import Candidate, Roster
-from policies.powerflow.carry_out import CarryOut
+from policies.bench.draft import Draft
+from policies.bench.ladder import Ladders
+from policies.bench.machine_layout import LayoutCache
+from policies.bench.placement import placing_ledger
+from policies.contract.plan import Plan
+from policies.contract.snapshot import NodeState, Snapshot
+from policies.powerflow.candidates import Candidate, candidates_of, movable_jobs, tuned_jobs
+from policies.powerflow.changes import Changes
 from policies.powerflow.greedy import Growth, footing
-from policies.powerflow.ladder import ClockName, Ladders
-from policies.powerflow.room import Room
-from policies.powerflow.switching import switched
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """What tells one elastic policy from another."""
-
-    growth: Growth
-    placement: PlacementName
-    clock: ClockName
-    min_run_s: float
-    preempt: bool
-    power_off: bool
+from policies.powerflow.parameters import AfsParameters, PowerFlowParameters
+from policies.powerflow.pools import PoolRoom
 
 
 class Elastic:
-    def __init__(self, rules: Rules) -> None:
+    work_conserving = False
+    minds_running = True
+
+    def __init__(self, rules: PowerFlowParameters | AfsParameters, growth: Growth) -> None:
         self.rules = rules
+        self.growth = growth
         self._ladders: Ladders | None = None
-        self._shelf = Shelf()
-
-    @property
-    def work_conserving(self) -> bool:
-        return False
-
-    @property
-    def minds_running(self) -> bool:
-        return True
+        self._layouts = LayoutCache()
 
     def plan(self, snapshot: Snapshot) -> Plan:
         rules = self.rules
-        roster = Roster(snapshot, min_run_s=rules.min_run_s)
-        room = Room(snapshot, roster.movable, roster.tuned, switches=rules.power_off)
-        candidates = roster.candidates(room, self._ladders_of(snapshot))
+        tuned = tuned_jobs(snapshot)
+        movable = movable_jobs(snapshot, tuned, rules.min_run_s)
+        room = PoolRoom(snapshot, movable, tuned, switches=rules.power_off)
+        candidates = candidates_of(room, self._ladders_of(snapshot), movable, tuned)
         footing(room, candidates)
-        rules.growth(room, candidates)
-        ledger = Ledger(
-            snapshot,
-            PLACEMENTS[rules.placement],
-            keeps_blocks=rules.placement == "buddy",
-            shelf=self._shelf,
-        )
-        book = Book(ledger)
-        changes = CarryOut(book, candidates, preempts=rules.preempt)
-        changes.run()
-        power = switched(room, ledger) if rules.power_off else ()
-
-        def say_why() -> Explained:
-            return explain(ledger, ledger.atlas, _left(snapshot, changes))
-
-        return Plan(
-            starts=tuple(book.starts),
-            preempts=tuple(book.preempts),
-            moves=tuple(book.moves),
-            resizes=tuple(book.resizes),
-            clocks=tuple(book.clocks),
-            power=power,
-            explain=say_why,
+        self.growth(room, candidates)
+        draft = Draft(placing_ledger(snapshot, rules.placement, self._layouts))
+        Changes(draft, candidates, preempts=rules.preempt).run()
+        if rules.power_off:
+            switch_nodes(room, draft)
+        return draft.plan(
+            np.array([one.row for one in candidates if not one.running], np.int64),
             objective=_mean_left_s(candidates),
             shown=_shown(room, candidates),
         )
@@ -87,21 +51,17 @@ class Elastic:
         return known
 
 
-def _left(snapshot: Snapshot, changes: CarryOut) -> Left:
-    jobs = snapshot.jobs
-    at = [i for i, one in enumerate(changes.queue) if one.row not in changes.book.acted]
-    rows = np.array([changes.queue[i].row for i in at], np.int64)
-    taking_part = np.array([one.row for one in changes.queue], np.int64)
-    others = np.setdiff1d(np.flatnonzero(jobs.state == JobState.QUEUED), taking_part)
-    nobody: I64 = np.zeros(len(others), np.int64)
-    claimed = np.isin(rows, np.array(sorted(changes.claimed), np.int64))
-    count = len(rows) + len(others)
-    return Left(
-        rows=np.concatenate([rows, others]),
-        ahead=np.concatenate([np.array(at, np.int64), nobody]).astype(np.int32),
-        claimed=np.concatenate([claimed, nobody.astype(np.bool_)]),
-        until_s=np.full(count, np.nan),
-    )
+def switch_nodes(room: PoolRoom, draft: Draft) -> None:
+    """On what jobs are to have, within the watts that this round leaves; off what nothing needs."""
+    nodes = draft.snapshot.nodes
+    for pool in room.pools.values():
+        for one in pool.asleep:
+            untouched = draft.ledger.free[one.node] == int(nodes.free_gpus[one.node])
+            if nodes.state[one.node] == NodeState.READY and untouched:
+                draft.sleep(one.node)
+        for one in pool.woken:
+            if nodes.state[one.node] == NodeState.OFF:
+                draft.wake(one.node)
 
 
 def _mean_left_s(candidates: list[Candidate]) -> float:
@@ -111,7 +71,7 @@ def _mean_left_s(candidates: list[Candidate]) -> float:
     return float(np.mean(known)) if known else 0.0
 
 
-def _shown(room: Room, candidates: list[Candidate]) -> dict[str, float]:
+def _shown(room: PoolRoom, candidates: list[Candidate]) -> dict[str, float]:
     shown = {
         "jobs": float(sum(one.rung >= 0 for one in candidates)),
         "gpus": float(sum(one.gpus for one in candidates)),

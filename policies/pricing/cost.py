@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policies.contract.columns import F64
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Cost:
 
 
 def running_cost(
-    price: Curve,
+    price: PriceCurve,
     *,
     starts_s: ArrayLike,
     run_s: ArrayLike,
@@ -36,7 +36,7 @@ def running_cost(
 ) -> Cost:
     """Constant watts from `starts_s` for `run_s` seconds; all arguments broadcast.
 
-    `host_watts_per_gpu` is the host's share of a GPU in use (`policies.bench.power.host_watts_per_gpu`);
+    `host_watts_per_gpu` is the host's share of a GPU in use, as `policies.bench.power` has it;
     the facility's overhead (PUE) is paid on both.
     """
     starts, run = np.asarray(starts_s, np.float64), np.asarray(run_s, np.float64)

@@ -19,14 +19,14 @@ PAIRS_AT_ONCE = 1_000_000
 TIE = 1e-9
 
 
-class Window(NamedTuple):
+class PriceWindow(NamedTuple):
     start_s: float
     end_s: float
     price: Decimal | None
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class PriceCurve:
     """Prices over [edges_s[0], edges_s[-1]); an unknown price is None, and NaN in `prices`.
 
     Times are UTC epoch seconds. Outside its range a curve knows no price.
@@ -109,18 +109,18 @@ class Curve:
         starts = [self._cheapest_starts(block) for block in np.array_split(rows, blocks)]
         return np.concatenate(starts).reshape(duration.shape)
 
-    def windows(self, t0_s: float, t1_s: float) -> Iterator[Window]:
+    def windows(self, t0_s: float, t1_s: float) -> Iterator[PriceWindow]:
         """[t0_s, t1_s) cut at every change of price, without rounding; parts unknown are None."""
         if t0_s < min(t1_s, self.start_s):
-            yield Window(t0_s, min(t1_s, self.start_s), None)
+            yield PriceWindow(t0_s, min(t1_s, self.start_s), None)
         first = int(np.searchsorted(self.edges_s, t0_s, side="right")) - 1
         for i in range(max(first, 0), len(self.exact_prices)):
             low, high = max(t0_s, int(self.edges_s[i])), min(t1_s, int(self.edges_s[i + 1]))
             if low >= high:
                 break
-            yield Window(low, high, self.exact_prices[i])
+            yield PriceWindow(low, high, self.exact_prices[i])
         if max(t0_s, self.end_s) < t1_s:
-            yield Window(max(t0_s, self.end_s), t1_s, None)
+            yield PriceWindow(max(t0_s, self.end_s), t1_s, None)
 
     def _cheapest_starts(self, rows: FloatArray) -> FloatArray:
         duration, earliest, latest = (column[:, None] for column in rows.T)

@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from policies.fault import Problem, pointer
 from policies.pricing.curve import IntArray
-from policies.pricing.hourly_cells import PRICE, CellError, Quantity, read_start_s, read_value
+from policies.pricing.hourly_cells import PRICE, HourlyCellError, Quantity, read_start_s, read_value
 from policies.pricing.tariff import HOUR_S
 from policies.pricing.timezones import EPOCH, validate_timezone
+from policies.value_fault import ValueFault, pointer
 
 TIME_COLUMNS = ("starts_at", "Datetime (UTC)")
 MAX_ROWS = 100_000
@@ -38,24 +38,24 @@ class Parsed:
 class Findings:
     """Keeps the first problems and counts the rest, so that a bad file has a short answer."""
 
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[ValueFault] = field(default_factory=list)
     count: int = 0
 
     def add(self, code: str, at: str, message: str) -> None:
         self.count += 1
         if len(self.problems) < PROBLEMS_SHOWN:
-            self.problems.append(Problem(code, at, message))
+            self.problems.append(ValueFault(code, at, message))
 
-    def report(self) -> list[Problem]:
+    def report(self) -> list[ValueFault]:
         more = self.count - len(self.problems)
         if not more:
             return self.problems
         message = f"{more} more problems; {self.count} in all."
-        return [*self.problems, Problem("more_problems", "/csv", message)]
+        return [*self.problems, ValueFault("more_problems", "/csv", message)]
 
 
 @dataclass(frozen=True)
-class Layout:
+class SheetLayout:
     """Where a file keeps its hours and values, and how they are to be read."""
 
     width: int
@@ -74,7 +74,7 @@ class Layout:
 
 
 @dataclass
-class Series:
+class HourlySeries:
     """What could be read so far: (line, start_s) of hours, and values."""
 
     zone: tzinfo | None
@@ -84,7 +84,7 @@ class Series:
     values: list[Decimal] = field(default_factory=list)
 
 
-class UnreadableError(Exception):
+class UnreadableSheetError(Exception):
     """Nothing after this point of the text can be trusted."""
 
     def __init__(self, code: str, at: str, message: str) -> None:
@@ -99,7 +99,7 @@ def parse_hourly_csv(
     timezone: str | None = None,
     max_rows: int = MAX_ROWS,
     quantity: Quantity = PRICE,
-) -> Parsed | list[Problem]:
+) -> Parsed | list[ValueFault]:
     """Times without an offset are read in timezone; per-MWh columns become per kWh."""
     if timezone is not None and (problems := validate_timezone(timezone)):
         return problems
@@ -108,14 +108,14 @@ def parse_hourly_csv(
         rows = _rows(text)
         layout = _layout(rows, value_column, quantity)
         named_zone = None if timezone is None else ZoneInfo(timezone)
-        series = Series(UTC if layout.says_utc else named_zone, quantity)
+        series = HourlySeries(UTC if layout.says_utc else named_zone, quantity)
         for line, cells in rows:
             series.rows += 1
             if series.rows > max_rows:
                 message = f"More than {max_rows} rows."
-                raise UnreadableError("too_many_rows", pointer("csv", line), message)
+                raise UnreadableSheetError("too_many_rows", pointer("csv", line), message)
             _read_row(line, cells, layout, series, findings)
-    except UnreadableError as unreadable:
+    except UnreadableSheetError as unreadable:
         findings.add(*unreadable.found)
         return findings.report()
     # Beside a time that could not be read, its neighbours would look like a hole.
@@ -131,7 +131,7 @@ def _rows(text: str) -> Iterator[Row]:
     """Rows with anything in them: spreadsheets leave blank ones at the end."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise UnreadableError("nul_byte", pointer("csv", line), "The text holds a NUL byte.")
+        raise UnreadableSheetError("nul_byte", pointer("csv", line), "The text holds a NUL byte.")
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     try:
         for cells in reader:
@@ -139,34 +139,34 @@ def _rows(text: str) -> Iterator[Row]:
                 yield reader.line_num, cells
     except csv.Error as error:
         at = pointer("csv", reader.line_num)
-        raise UnreadableError("malformed_csv", at, f"Not CSV: {error}.") from None
+        raise UnreadableSheetError("malformed_csv", at, f"Not CSV: {error}.") from None
 
 
-def _layout(rows: Iterator[Row], value_column: str | None, quantity: Quantity) -> Layout:
+def _layout(rows: Iterator[Row], value_column: str | None, quantity: Quantity) -> SheetLayout:
     header = next(rows, None)
     if header is None:
-        raise UnreadableError("empty", "/csv", "There is no header line.")
+        raise UnreadableSheetError("empty", "/csv", "There is no header line.")
     line, cells = header
     names = [cell.strip() for cell in cells]
     time_column = _column(line, names, TIME_COLUMNS)
     wanted = quantity.columns if value_column is None else (value_column,)
     found = _column(line, names, wanted)
-    return Layout(len(names), time_column, names.index(time_column), found, names.index(found))
+    return SheetLayout(len(names), time_column, names.index(time_column), found, names.index(found))
 
 
 def _column(line: int, names: list[str], wanted: tuple[str, ...]) -> str:
     found = next((name for name in wanted if name in names), None)
     if found is None:
         message = f"The header has no column {' or '.join(ascii(name[:64]) for name in wanted)}."
-        raise UnreadableError("missing_column", pointer("csv", line, wanted[0]), message)
+        raise UnreadableSheetError("missing_column", pointer("csv", line, wanted[0]), message)
     if names.count(found) > 1:
         message = "The header names this column more than once."
-        raise UnreadableError("duplicated_column", pointer("csv", line, found), message)
+        raise UnreadableSheetError("duplicated_column", pointer("csv", line, found), message)
     return found
 
 
 def _read_row(
-    line: int, cells: list[str], layout: Layout, series: Series, findings: Findings
+    line: int, cells: list[str], layout: SheetLayout, series: HourlySeries, findings: Findings
 ) -> None:
     if len(cells) != layout.width:
         message = f"{len(cells)} fields where the header has {layout.width}."
@@ -174,12 +174,12 @@ def _read_row(
         return
     try:
         series.hours.append((line, read_start_s(cells[layout.time_index].strip(), series.zone)))
-    except CellError as error:
+    except HourlyCellError as error:
         findings.add(error.code, pointer("csv", line, layout.time_column), error.message)
     try:
         text = cells[layout.value_index].strip()
         series.values.append(read_value(text, series.quantity, per_mwh=layout.per_mwh))
-    except CellError as error:
+    except HourlyCellError as error:
         findings.add(error.code, pointer("csv", line, layout.value_column), error.message)
 
 

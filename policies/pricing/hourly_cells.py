@@ -18,7 +18,7 @@ EXACT = Context(prec=2 * LONGEST_NUMBER, rounding=ROUND_HALF_EVEN, traps=[])
 PLACES = Decimal(1).scaleb(-PRICE_PLACES)
 
 
-class CellError(Exception):
+class HourlyCellError(Exception):
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
@@ -47,38 +47,38 @@ def read_start_s(text: str, zone: tzinfo | None) -> int:
     try:
         written_at = datetime.fromisoformat(text)
     except ValueError:
-        raise CellError("bad_time", f"{text[:40]!a} is not an ISO 8601 time.") from None
+        raise HourlyCellError("bad_time", f"{text[:40]!a} is not an ISO 8601 time.") from None
     if not EARLIEST_YEAR <= written_at.year <= LATEST_YEAR:
         message = f"The year must lie from {EARLIEST_YEAR} to {LATEST_YEAR}."
-        raise CellError("out_of_range", message)
+        raise HourlyCellError("out_of_range", message)
     starts_at = _localized(written_at, zone) if written_at.tzinfo is None else written_at
     starts_s = (starts_at - EPOCH).total_seconds()
     if starts_s % HOUR_S:
-        raise CellError("not_on_the_hour", f"{text[:40]!a} does not start an hour of UTC.")
+        raise HourlyCellError("not_on_the_hour", f"{text[:40]!a} does not start an hour of UTC.")
     return int(starts_s)
 
 
 def _localized(naive_at: datetime, zone: tzinfo | None) -> datetime:
     if zone is None:
         message = "The time has no UTC offset; write one (or Z), or name the time zone."
-        raise CellError("naive_time", message)
+        raise HourlyCellError("naive_time", message)
     first, second = (naive_at.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
     before, after = first.utcoffset(), second.utcoffset()
     if before is None or after is None or before == after:
         return first
     happens = "does not exist" if before < after else "happens twice"
     message = f"{naive_at:%Y-%m-%d %H:%M} {happens} in {zone}; write the UTC offset."
-    raise CellError("dst_jump", message)
+    raise HourlyCellError("dst_jump", message)
 
 
 def read_value(text: str, quantity: Quantity, *, per_mwh: bool) -> Decimal:
     """Per kWh, rounded to the places that are kept: published series carry float noise."""
     if NON_FINITE.fullmatch(text):
-        raise CellError("non_finite", "NaN and Infinity are not values.")
+        raise HourlyCellError("non_finite", "NaN and Infinity are not values.")
     if len(text) > LONGEST_NUMBER or not NUMBER.fullmatch(text):
-        raise CellError("bad_number", f"{text[:40]!a} is not a decimal number.")
+        raise HourlyCellError("bad_number", f"{text[:40]!a} is not a decimal number.")
     value = Decimal(text).scaleb(-3 if per_mwh else 0, context=EXACT)
     if not quantity.lowest <= value <= quantity.highest:
         message = f"Per kWh it must lie from {quantity.lowest} to {quantity.highest}."
-        raise CellError("out_of_range", message)
+        raise HourlyCellError("out_of_range", message)
     return value.quantize(PLACES, context=EXACT)

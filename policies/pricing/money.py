@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from policies.pricing.curve import Window
+from policies.pricing.curve import PriceWindow
 
 MJ_PER_KWH = 3_600_000_000
 # A millijoule at 0.10 per kWh costs 2.8e-11: twelve places keep even the smallest ledger row.
@@ -25,7 +25,7 @@ def cost_mj(energy_mj: int, price_per_kwh: Decimal) -> Decimal:
     return to_money(exact_cost(energy_mj, price_per_kwh))
 
 
-def split_mj(energy_mj: int, windows: Sequence[Window]) -> list[int]:
+def split_mj(energy_mj: int, windows: Sequence[PriceWindow]) -> list[int]:
     """Energy per window in proportion to its length; the parts add up to energy_mj exactly.
 
     Largest remainder: whole parts first, what is left one by one to the largest fractions, the

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from policies.pricing.curve import FloatArray, IntArray
-from policies.pricing.periods import Period
+from policies.pricing.periods import PricePeriod
 from policies.pricing.tariff import FlatTariff, HourlyTariff, Tariff, TimeOfUseTariff
 from policies.pricing.timezones import offset_spans
 
@@ -30,7 +30,7 @@ def metered(tariff: Tariff | None) -> Metered | None:
     return tariff if any((tariff.demand_charge_per_kw, *charges)) else None
 
 
-def periods_of(tariff: Metered) -> tuple[Period, ...]:
+def periods_of(tariff: Metered) -> tuple[PricePeriod, ...]:
     return tariff.periods if isinstance(tariff, TimeOfUseTariff) else ()
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from policies.fault import Problem, pointer
+from policies.value_fault import ValueFault, pointer
 
 MINUTES_PER_DAY = 1440
 GRID = (12, 7, MINUTES_PER_DAY)
@@ -22,7 +22,7 @@ Owners = NDArray[np.int16]
 
 
 @dataclass(frozen=True)
-class Period:
+class PricePeriod:
     """One price for some months (1-12), weekdays (0 is Monday) and local minutes of the day.
 
     Periods of one name share a demand: the charge is for their highest peak of the month.
@@ -37,13 +37,13 @@ class Period:
     demand_charge_per_kw: Decimal | None = None
 
 
-def validate_periods(periods: Sequence[Period]) -> list[Problem]:
+def validate_periods(periods: Sequence[PricePeriod]) -> list[ValueFault]:
     """Empty when every minute of every weekday of every month has exactly one price."""
     if not periods:
-        return [Problem("empty", "/periods", "A time-of-use tariff needs at least one period.")]
+        return [ValueFault("empty", "/periods", "A time-of-use tariff needs at least one period.")]
     if len(periods) > MAX_PERIODS:
         message = f"{len(periods)} periods; at most {MAX_PERIODS} are allowed."
-        return [Problem("too_many_periods", "/periods", message)]
+        return [ValueFault("too_many_periods", "/periods", message)]
     problems = [problem for i, period in enumerate(periods) for problem in _fields(i, period)]
     if problems:
         return problems
@@ -51,24 +51,24 @@ def validate_periods(periods: Sequence[Period]) -> list[Problem]:
     return [*_demand_conflicts(periods), *_overlaps(periods, first), *_holes(first)]
 
 
-def price_problems(price: Decimal, limit: Decimal, at: str) -> Iterator[Problem]:
+def price_problems(price: Decimal, limit: Decimal, at: str) -> Iterator[ValueFault]:
     if not price.is_finite():
-        yield Problem("non_finite", at, "NaN and Infinity are not prices.")
+        yield ValueFault("non_finite", at, "NaN and Infinity are not prices.")
     elif abs(price) > limit:
-        yield Problem("out_of_range", at, f"The price must lie within ±{limit}.")
+        yield ValueFault("out_of_range", at, f"The price must lie within ±{limit}.")
     elif int(price.as_tuple().exponent) < -PRICE_PLACES:
-        yield Problem("too_precise", at, f"At most {PRICE_PLACES} decimal places are kept.")
+        yield ValueFault("too_precise", at, f"At most {PRICE_PLACES} decimal places are kept.")
 
 
-def demand_charge_problems(charge: Decimal | None, at: str) -> Iterator[Problem]:
+def demand_charge_problems(charge: Decimal | None, at: str) -> Iterator[ValueFault]:
     if charge is None:
         return
     yield from price_problems(charge, DEMAND_CHARGE_LIMIT, at)
     if charge.is_finite() and charge < 0:
-        yield Problem("out_of_range", at, "A demand charge is not negative.")
+        yield ValueFault("out_of_range", at, "A demand charge is not negative.")
 
 
-def owners(periods: Sequence[Period]) -> Owners:
+def owners(periods: Sequence[PricePeriod]) -> Owners:
     """Index of the first period that covers each (month, weekday, minute), or NOBODY."""
     grid = np.full(GRID, NOBODY, dtype=np.int16)
     for i in reversed(range(len(periods))):
@@ -76,44 +76,44 @@ def owners(periods: Sequence[Period]) -> Owners:
     return grid
 
 
-def _cells(period: Period) -> tuple[NDArray[np.intp], NDArray[np.intp], slice]:
+def _cells(period: PricePeriod) -> tuple[NDArray[np.intp], NDArray[np.intp], slice]:
     months, weekdays = np.ix_([m - 1 for m in sorted(period.months)], sorted(period.weekdays))
     return months, weekdays, slice(period.from_minute, period.to_minute)
 
 
-def _fields(i: int, period: Period) -> Iterator[Problem]:
+def _fields(i: int, period: PricePeriod) -> Iterator[ValueFault]:
     yield from _choices(period.months, 1, 12, pointer("periods", i, "months"))
     yield from _choices(period.weekdays, 0, 6, pointer("periods", i, "weekdays"))
     if not 0 <= period.from_minute < MINUTES_PER_DAY:
         message = "A period starts at minute 0 to 1439 of the local day."
-        yield Problem("out_of_range", pointer("periods", i, "from_minute"), message)
+        yield ValueFault("out_of_range", pointer("periods", i, "from_minute"), message)
     elif not period.from_minute < period.to_minute <= MINUTES_PER_DAY:
         message = "A period ends after it starts, at minute 1440 at the latest."
-        yield Problem("out_of_range", pointer("periods", i, "to_minute"), message)
+        yield ValueFault("out_of_range", pointer("periods", i, "to_minute"), message)
     price_at = pointer("periods", i, "price_per_kwh")
     yield from price_problems(period.price_per_kwh, PRICE_LIMIT, price_at)
     charge_at = pointer("periods", i, "demand_charge_per_kw")
     yield from demand_charge_problems(period.demand_charge_per_kw, charge_at)
 
 
-def _choices(chosen: frozenset[int], low: int, high: int, at: str) -> Iterator[Problem]:
+def _choices(chosen: frozenset[int], low: int, high: int, at: str) -> Iterator[ValueFault]:
     if not chosen:
-        yield Problem("empty", at, f"Choose at least one from {low} to {high}.")
+        yield ValueFault("empty", at, f"Choose at least one from {low} to {high}.")
     if any(not low <= value <= high for value in chosen):
-        yield Problem("out_of_range", at, f"Each must lie from {low} to {high}.")
+        yield ValueFault("out_of_range", at, f"Each must lie from {low} to {high}.")
 
 
-def _demand_conflicts(periods: Sequence[Period]) -> Iterator[Problem]:
+def _demand_conflicts(periods: Sequence[PricePeriod]) -> Iterator[ValueFault]:
     first_of_name: dict[str, int] = {}
     for i, period in enumerate(periods):
         first = first_of_name.setdefault(period.name, i) if period.name else i
         if period.demand_charge_per_kw != periods[first].demand_charge_per_kw:
             at = pointer("periods", i, "demand_charge_per_kw")
             message = f"Period {first} has the same name and another demand charge."
-            yield Problem("demand_charge_conflict", at, message)
+            yield ValueFault("demand_charge_conflict", at, message)
 
 
-def _overlaps(periods: Sequence[Period], first: Owners) -> Iterator[Problem]:
+def _overlaps(periods: Sequence[PricePeriod], first: Owners) -> Iterator[ValueFault]:
     for i, period in enumerate(periods):
         covered = first[_cells(period)]
         taken = covered < i
@@ -126,10 +126,10 @@ def _overlaps(periods: Sequence[Period], first: Owners) -> Iterator[Problem]:
             )
             other = covered[month, weekday, minute]
             message = f"Overlaps period {other}, for example on {moment}."
-            yield Problem("overlap", pointer("periods", i), message)
+            yield ValueFault("overlap", pointer("periods", i), message)
 
 
-def _holes(first: Owners) -> Iterator[Problem]:
+def _holes(first: Owners) -> Iterator[ValueFault]:
     empty = first == NOBODY
     if empty.any():
         month, weekday, minute = np.unravel_index(empty.argmax(), GRID)
@@ -137,7 +137,7 @@ def _holes(first: Owners) -> Iterator[Problem]:
             f"{empty.sum()} of {empty.size} minutes (month x weekday x minute of the day) "
             f"have no price, for example {_moment(int(month), int(weekday), int(minute))}."
         )
-        yield Problem("hole", "/periods", message)
+        yield ValueFault("hole", "/periods", message)
 
 
 def _moment(month_index: int, weekday: int, minute: int) -> str:

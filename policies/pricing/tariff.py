@@ -9,18 +9,18 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from policies.fault import Problem
-from policies.pricing.curve import Curve, FloatArray, IntArray
+from policies.pricing.curve import FloatArray, IntArray, PriceCurve
 from policies.pricing.periods import (
     PRICE_LIMIT,
     Owners,
-    Period,
+    PricePeriod,
     demand_charge_problems,
     owners,
     price_problems,
     validate_periods,
 )
 from policies.pricing.timezones import offset_spans, validate_timezone
+from policies.value_fault import ValueFault
 
 DAY_S = 86_400
 HOUR_S = 3_600
@@ -36,22 +36,22 @@ class FlatTariff:
     def __post_init__(self) -> None:
         _refuse(validate_flat(self.price_per_kwh, self.demand_charge_per_kw))
 
-    def curve(self, start_s: int, end_s: int) -> Curve:
-        return Curve.piecewise(np.array([start_s, end_s]), [self.price_per_kwh])
+    def curve(self, start_s: int, end_s: int) -> PriceCurve:
+        return PriceCurve.piecewise(np.array([start_s, end_s]), [self.price_per_kwh])
 
 
 @dataclass(frozen=True)
 class TimeOfUseTariff:
-    periods: tuple[Period, ...]
+    periods: tuple[PricePeriod, ...]
     timezone: str
     demand_charge_per_kw: Decimal | None = None
 
     def __post_init__(self) -> None:
         _refuse(validate_time_of_use(self.periods, self.timezone, self.demand_charge_per_kw))
 
-    def curve(self, start_s: int, end_s: int) -> Curve:
+    def curve(self, start_s: int, end_s: int) -> PriceCurve:
         edges_s, indices = self._periods_between(start_s, end_s)
-        return Curve.piecewise(edges_s, [self.periods[i].price_per_kwh for i in indices])
+        return PriceCurve.piecewise(edges_s, [self.periods[i].price_per_kwh for i in indices])
 
     def period_at(self, t_s: FloatArray | IntArray) -> IntArray:
         """Index of the period in force at each time: whose peak a demand counts towards."""
@@ -98,25 +98,27 @@ class HourlyTariff:
     starts_s: IntArray
     prices: tuple[Decimal, ...]
 
-    def curve(self, start_s: int, end_s: int) -> Curve:
+    def curve(self, start_s: int, end_s: int) -> PriceCurve:
         return hourly_curve(self.starts_s, self.prices, start_s, end_s)
 
 
 @dataclass(frozen=True, eq=False)
-class CarbonSeries:
+class CarbonIntensity:
     """Grams of CO2 equivalent per kWh, of whole hours."""
 
     starts_s: IntArray
     g_per_kwh: tuple[Decimal, ...]
 
-    def curve(self, start_s: int, end_s: int) -> Curve:
+    def curve(self, start_s: int, end_s: int) -> PriceCurve:
         return hourly_curve(self.starts_s, self.g_per_kwh, start_s, end_s)
 
 
 Tariff: TypeAlias = FlatTariff | TimeOfUseTariff | HourlyTariff
 
 
-def hourly_curve(starts_s: IntArray, values: Sequence[Decimal], start_s: int, end_s: int) -> Curve:
+def hourly_curve(
+    starts_s: IntArray, values: Sequence[Decimal], start_s: int, end_s: int
+) -> PriceCurve:
     if len(starts_s) != len(values) or np.any(np.diff(starts_s) < HOUR_S):
         raise ValueError("an hourly series has one value per hour, in ascending order")
     first = np.searchsorted(starts_s, start_s - HOUR_S, side="right")
@@ -129,10 +131,10 @@ def hourly_curve(starts_s: IntArray, values: Sequence[Decimal], start_s: int, en
         values[i] if i >= 0 and edge_s < starts_s[i] + HOUR_S else None
         for i, edge_s in zip(latest, edges_s[:-1], strict=True)
     ]
-    return Curve.piecewise(edges_s, prices)
+    return PriceCurve.piecewise(edges_s, prices)
 
 
-def validate_flat(price_per_kwh: Decimal, demand_charge_per_kw: Decimal | None) -> list[Problem]:
+def validate_flat(price_per_kwh: Decimal, demand_charge_per_kw: Decimal | None) -> list[ValueFault]:
     return [
         *price_problems(price_per_kwh, PRICE_LIMIT, "/price_per_kwh"),
         *demand_charge_problems(demand_charge_per_kw, "/demand_charge_per_kw"),
@@ -140,8 +142,8 @@ def validate_flat(price_per_kwh: Decimal, demand_charge_per_kw: Decimal | None) 
 
 
 def validate_time_of_use(
-    periods: Sequence[Period], timezone: str, demand_charge_per_kw: Decimal | None
-) -> list[Problem]:
+    periods: Sequence[PricePeriod], timezone: str, demand_charge_per_kw: Decimal | None
+) -> list[ValueFault]:
     return [
         *validate_timezone(timezone),
         *demand_charge_problems(demand_charge_per_kw, "/demand_charge_per_kw"),
@@ -152,7 +154,7 @@ def validate_time_of_use(
 def demand_charge(
     peak_kw: Decimal,
     charge_per_kw: Decimal | None,
-    periods: Sequence[Period] = (),
+    periods: Sequence[PricePeriod] = (),
     period_peaks_kw: Sequence[Decimal] = (),
 ) -> Decimal:
     """One month's demand: its peak, and the peak within each period (or name) with a charge."""
@@ -165,6 +167,6 @@ def demand_charge(
     return total + sum((charge * peak for charge, peak in demands.values()), Decimal(0))
 
 
-def _refuse(problems: Sequence[Problem]) -> None:
+def _refuse(problems: Sequence[ValueFault]) -> None:
     if problems:
         raise ValueError("; ".join(f"{p.pointer}: {p.message}" for p in problems))

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from policies.fault import Problem
+from policies.value_fault import ValueFault
 
 # Offset changes lie weeks apart in every zone of our century; six hours leaves a wide margin.
 PROBE_S = 6 * 3600
@@ -20,11 +20,11 @@ def timezone_names() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones() - {"localtime", "Factory"})
 
 
-def validate_timezone(name: str) -> list[Problem]:
+def validate_timezone(name: str) -> list[ValueFault]:
     if name in timezone_names():
         return []
     message = f"{name[:64]!a} is not an IANA time zone, such as Europe/Berlin."
-    return [Problem("unknown_timezone", "/timezone", message)]
+    return [ValueFault("unknown_timezone", "/timezone", message)]
 
 
 def utc_offset_s(zone: ZoneInfo, at_s: int) -> int:

@@ -1,6 +1,6 @@
 """OPT: the shares that maximise total speed on the cluster as a whole, by linear programming.
 
-Jobs of one appetite and one number of GPUs are interchangeable, so the program has a variable per
+Jobs of one needs and one number of GPUs are interchangeable, so the program has a variable per
 kind of job and point, not per job. It ignores where CPUs are, and so bounds what any packing of the
 same jobs can reach. The paper's second program, which assigns jobs to servers, is not built.
 """
@@ -12,15 +12,15 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import linprog
 
+from policies.bench.shares.needs import Needs, Share
 from policies.contract.columns import F64
-from policies.shares.appetite import Appetite, Share
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class JobGroup:
     """Jobs of one kind: how many, on how many GPUs each."""
 
-    appetite: Appetite
+    needs: Needs
     gpus: int
     jobs: int
 
@@ -29,16 +29,16 @@ class Claim:
 class Optimum:
     total_speed: float
     counts: tuple[tuple[float, ...], ...]
-    """Of every kind, how many jobs are at each point of its appetite."""
+    """Of every kind, how many jobs are at each point of its needs."""
 
 
-def optimum(claims: Sequence[Claim], cpus: int, mem_mib: int) -> Optimum | None:
+def optimum(claims: Sequence[JobGroup], cpus: int, mem_mib: int) -> Optimum | None:
     """None where even the modest shares do not fit, as on nodes that lie far apart in kind."""
     speed: list[float] = []
     need: list[tuple[int, int]] = []
     kind: list[int] = []
     for at, claim in enumerate(claims):
-        for point in claim.appetite.points:
+        for point in claim.needs.points:
             speed.append(point.speed)
             need.append((point.share.cpus * claim.gpus, point.share.mem_mib * claim.gpus))
             kind.append(at)
@@ -55,18 +55,18 @@ def optimum(claims: Sequence[Claim], cpus: int, mem_mib: int) -> Optimum | None:
     )
     if found.x is None:
         return None
-    first = np.cumsum([0, *(len(claim.appetite.points) for claim in claims)])
+    first = np.cumsum([0, *(len(claim.needs.points) for claim in claims)])
     counts = tuple(tuple(found.x[a:b].tolist()) for a, b in pairwise(first))
     return Optimum(float(-found.fun), counts)
 
 
-def whole_jobs(appetite: Appetite, counts: Sequence[float], held: Sequence[Share]) -> list[Share]:
+def whole_jobs(needs: Needs, counts: Sequence[float], held: Sequence[Share]) -> list[Share]:
     """A share for every job of a kind, by what it holds now: whoever can stay as it is stays.
 
     Fractions are rounded down: the last jobs start from the modest share.
     """
     slots = {
-        point.share: int(count + 1e-6) for point, count in zip(appetite.points, counts, strict=True)
+        point.share: int(count + 1e-6) for point, count in zip(needs.points, counts, strict=True)
     }
     given: list[Share | None] = []
     for share in held:
@@ -75,17 +75,17 @@ def whole_jobs(appetite: Appetite, counts: Sequence[float], held: Sequence[Share
         if stays:
             slots[share] -= 1
     left = (share for share, count in slots.items() for _ in range(count))
-    return [share or next(left, appetite.modest) for share in given]
+    return [share or next(left, needs.modest) for share in given]
 
 
 def best_shares(
-    jobs: Sequence[tuple[int, int, Appetite, Share]], cpus: int, mem_mib: int
+    jobs: Sequence[tuple[int, int, Needs, Share]], cpus: int, mem_mib: int
 ) -> tuple[dict[int, Share], float | None]:
-    """From rows with their GPUs, appetites and present shares to the best ones, and the bound."""
-    kinds: dict[tuple[int, int], list[tuple[int, int, Appetite, Share]]] = {}
+    """From rows with their GPUs, needs_table and present shares to the best ones, and the bound."""
+    kinds: dict[tuple[int, int], list[tuple[int, int, Needs, Share]]] = {}
     for job in jobs:
         kinds.setdefault((id(job[2]), job[1]), []).append(job)
-    claims = [Claim(group[0][2], group[0][1], len(group)) for group in kinds.values()]
+    claims = [JobGroup(group[0][2], group[0][1], len(group)) for group in kinds.values()]
     found = optimum(claims, cpus, mem_mib)
     if found is None:
         return {}, None

@@ -1,18 +1,16 @@
 """How the runnable jobs get CPUs and memory with their GPUs: proportional, GREEDY, TUNE and OPT."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
 from policies.bench.placement import pack
+from policies.bench.shares.needs import Share
+from policies.bench.shares.packing import Newcomer, Packing, Tune
+from policies.bench.shares.share_ledger import Holding, ShareLedger
 from policies.contract.snapshot import Span
-from policies.shares.appetite import Share
-from policies.shares.book import Book, Seat
-from policies.shares.packing import Newcomer, Packing, Tune
 from policies.synergy.optimum import best_shares
-
-PackingName = Literal["proportional", "greedy", "tune", "opt"]
+from policies.synergy.parameters import PackingName
 
 
 def first_fit(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -36,10 +34,10 @@ class Proportional(Packing):
     """The baseline: every job gets its GPUs' part of CPUs and memory."""
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        return (job.appetite.proportional,)
+        return (job.needs.proportional,)
 
-    def target(self, seat: Seat) -> Share:
-        return seat.appetite.proportional
+    def target(self, holding: Holding) -> Share:
+        return holding.needs.proportional
 
 
 class Greedy(Packing):
@@ -48,32 +46,32 @@ class Greedy(Packing):
     fills = False
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        return (job.appetite.demand,)
+        return (job.needs.demand,)
 
-    def target(self, seat: Seat) -> Share:
-        return seat.appetite.demand
+    def target(self, holding: Holding) -> Share:
+        return holding.needs.demand
 
 
 class Opt(Tune):
     """TUNE towards the shares of a linear program over the whole cluster instead of the demands."""
 
     def __init__(
-        self, book: Book, residents: Sequence[Seat], newcomers: Sequence[Newcomer]
+        self, book: ShareLedger, residents: Sequence[Holding], newcomers: Sequence[Newcomer]
     ) -> None:
         super().__init__(book, residents, newcomers)
-        held = [(seat.row, seat.gpus, seat.appetite, seat.share) for seat in residents]
-        held += [(job.row, job.gpus, job.appetite, job.appetite.modest) for job in newcomers]
-        pieces = [piece for seat in residents for piece in seat.pieces]
+        held = [(holding.row, holding.gpus, holding.needs, holding.share) for holding in residents]
+        held += [(job.row, job.gpus, job.needs, job.needs.modest) for job in newcomers]
+        pieces = [piece for holding in residents for piece in holding.pieces]
         cpus = sum(self.ledger.cpus) + sum(piece[2] for piece in pieces)
         mem_mib = sum(self.ledger.mem_mib) + sum(piece[3] for piece in pieces)
         self._targets, self.bound = best_shares(held, cpus, mem_mib)
 
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
-        wanted, modest = self._targets.get(job.row, job.appetite.demand), job.appetite.modest
+        wanted, modest = self._targets.get(job.row, job.needs.demand), job.needs.modest
         return (wanted,) if wanted == modest else (wanted, modest)
 
-    def target(self, seat: Seat) -> Share:
-        return self._targets.get(seat.row, seat.appetite.modest)
+    def target(self, holding: Holding) -> Share:
+        return self._targets.get(holding.row, holding.needs.modest)
 
 
 PACKINGS: dict[PackingName, tuple[type[Packing], Strategy]] = {

@@ -25,7 +25,7 @@ class Runnable:
     behind: list[int] = field(default_factory=list)
 
 
-class Chooser:
+class RunnableSearch:
     def __init__(self, ledger: Ledger, shape_of: Callable[[int], Shape]) -> None:
         snapshot = ledger.snapshot
         self.ledger = ledger

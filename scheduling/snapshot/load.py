@@ -19,7 +19,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     ProfileTable,
     Snapshot,
     TenantTable,
@@ -236,12 +236,12 @@ def _tenant_table(tenants: Rows, type_ids: Rows) -> TenantTable:
     )
 
 
-def _prices(cluster: Cluster, now: datetime) -> Prices:
+def _prices(cluster: Cluster, now: datetime) -> PriceTable:
     price, carbon = price_curves(cluster, now=now)
     if price is None:
-        return Prices.unknown()
+        return PriceTable.unknown()
     grams = np.nan if carbon is None else carbon.price_at(price.edges_s[:-1])
-    return Prices.of(
+    return PriceTable.of(
         from_s=price.edges_s[:-1],
         price_per_kwh=price.prices,
         carbon_g_per_kwh=np.broadcast_to(grams, price.prices.shape),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.contract.columns import F64, I32, I64, Table, column
+from policies.contract.columns import F64, I32, I64, ColumnTable, column
 from simulator.energy import Energy
 from simulator.engine import Outcome
 from simulator.log import StretchEnd, Stretches
@@ -14,7 +14,7 @@ from simulator.truth import Truth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JobResults(Table):
+class JobResults(ColumnTable):
     """One row per job of the workload; times of jobs that did not finish are nan."""
 
     submitted_s: F64 = column(np.float64)

@@ -3,11 +3,17 @@
 from decimal import Decimal
 from pathlib import Path
 
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.pricing.hourly import Parsed, parse_hourly_csv
 from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
-from policies.pricing.periods import Period
-from policies.pricing.tariff import CarbonSeries, FlatTariff, HourlyTariff, Tariff, TimeOfUseTariff
+from policies.pricing.periods import PricePeriod
+from policies.pricing.tariff import (
+    CarbonIntensity,
+    FlatTariff,
+    HourlyTariff,
+    Tariff,
+    TimeOfUseTariff,
+)
 from simulator.scenario.files import data_path
 from simulator.scenario.schema import EnergySection
 from simulator.traces.rows import TraceError, opened
@@ -25,7 +31,7 @@ def tariff_of(energy: EnergySection, beside: Path) -> Tariff | None:
         return HourlyTariff(series.starts_s, series.values)
     if energy.periods:
         periods = tuple(
-            Period(
+            PricePeriod(
                 months=frozenset(period.months),
                 weekdays=frozenset(period.weekdays),
                 from_minute=period.from_minute,
@@ -46,14 +52,14 @@ def _decimal(value: float | None) -> Decimal | None:
 
 def curves(
     energy: EnergySection, tariff: Tariff | None, origin_s: float, last_s: float, beside: Path
-) -> tuple[Curve | None, Curve | None]:
+) -> tuple[PriceCurve | None, PriceCurve | None]:
     """Price and carbon over the run; hours that the files do not have are unknown."""
     start_s, end_s = int(origin_s), int(last_s) + AFTER_S
     price = None if tariff is None else tariff.curve(start_s, end_s)
     if not energy.carbon_csv:
         return price, None
     series = read_series(energy.carbon_csv, beside, CARBON)
-    return price, CarbonSeries(series.starts_s, series.values).curve(start_s, end_s)
+    return price, CarbonIntensity(series.starts_s, series.values).curve(start_s, end_s)
 
 
 def read_series(name: str, beside: Path, quantity: Quantity) -> Parsed:

@@ -5,9 +5,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from policies.fault import Problem as Found
 from policies.pricing.tariff import validate_flat, validate_time_of_use
 from policies.pricing.timezones import validate_timezone
+from policies.value_fault import ValueFault as Found
 from rest.problems import Contradiction, Fault
 from rest.services import Services, Values
 from tariffs import selectors

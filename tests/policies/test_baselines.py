@@ -2,7 +2,7 @@
 
 import pytest
 
-from policies.classic.orderings import least_share_of_life
+from policies.bench.orderings import least_share_of_life
 from policies.contract.plan import Plan
 from policies.registry import build
 from tests.policies.test_powerflow_greedy import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from policies.contract.policy import Bounding, gap
-from policies.contract.snapshot import Prices
+from policies.contract.snapshot import PriceTable
 from policies.fairwatt.bound import EVALUATIONS, ITERATIONS, steps
 from policies.registry import build, policy_names
 from tests.policies.worlds import NOW_S, Node, World, elastic_world, queued
@@ -69,7 +69,7 @@ def test_every_round_of_fairwatt_has_a_gap(seed: int) -> None:
     """Whatever is asked of it and whatever energy costs, also less than nothing."""
     snapshot = elastic_world(seed, nodes=8, queue=8, run=8).snapshot()
     rng = np.random.default_rng([seed, 3])
-    hourly = Prices.of(
+    hourly = PriceTable.of(
         from_s=NOW_S - 600 + 3600.0 * np.arange(24), price_per_kwh=rng.normal(0.1, 0.2, 24)
     )
     snapshot = replace(snapshot, prices=hourly)

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies.classic.cover import Missing, Victim, cheapest_cover, total_cost
+from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
 from policies.contract.invariants import check_plan
 from policies.contract.snapshot import Span
 from policies.registry import build

@@ -18,7 +18,7 @@ from policies.contract.plan import (
     WaitTable,
 )
 from policies.contract.snapshot import JobState, NodeState, Span
-from policies.explain.reasons import Evidence, Reason
+from policies.explain.reasons import Evidence, WaitReason
 from tests.policies.worlds import NOW_S, Node, World, queued, running
 
 
@@ -43,7 +43,9 @@ def world(**changes: Any) -> World:
 
 
 def waits(*jobs: int) -> dict[str, Any]:
-    table = WaitTable.of(job=jobs, reason=[Reason.OUTRANKED] * len(jobs), evidence=[0] * len(jobs))
+    table = WaitTable.of(
+        job=jobs, reason=[WaitReason.OUTRANKED] * len(jobs), evidence=[0] * len(jobs)
+    )
     return {"waits": table, "evidence": (Evidence(),)}
 
 
@@ -134,7 +136,7 @@ def test_bad_entries_are_found(code: str, parts: dict[str, Any]) -> None:
 
 
 def test_waits_need_their_evidence_and_a_reason_of_the_ladder() -> None:
-    table = WaitTable.of(job=[1001, 1002], reason=[Reason.HELD, 3], evidence=[0, 1])
+    table = WaitTable.of(job=[1001, 1002], reason=[WaitReason.HELD, 3], evidence=[0, 1])
     found = codes(world(), Plan(waits=table, evidence=(Evidence(),)))
     assert found == {"evidence_missing", "unknown_reason"}
 

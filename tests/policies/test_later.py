@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from policies.bench.machine_layout import Layout, Shelf
+from policies.bench.machine_layout import LayoutCache, MachineLayout
 from policies.contract.plan import Plan, WaitTable
 from policies.contract.snapshot import NodeState, Snapshot
-from policies.explain.reasons import Evidence, Reason
+from policies.explain.reasons import Evidence, WaitReason
 from policies.registry import build
 from tests.examples import examples
 from tests.policies.test_properties import every_policy, many
@@ -24,7 +24,7 @@ def late() -> tuple[Plan, list[int]]:
 
     def explain() -> tuple[WaitTable, tuple[Evidence, ...]]:
         asked.append(1)
-        return WaitTable.of(job=[7], reason=[Reason.OUTRANKED], evidence=[0]), (Evidence(),)
+        return WaitTable.of(job=[7], reason=[WaitReason.OUTRANKED], evidence=[0]), (Evidence(),)
 
     return Plan(explain=explain), asked
 
@@ -42,7 +42,7 @@ def test_waits_are_explained_once_and_only_when_read() -> None:
 
 def test_a_plan_explained_late_is_the_plan_explained_at_once() -> None:
     told = Plan(
-        waits=WaitTable.of(job=[7], reason=[Reason.OUTRANKED], evidence=[0]),
+        waits=WaitTable.of(job=[7], reason=[WaitReason.OUTRANKED], evidence=[0]),
         evidence=(Evidence(),),
     )
     assert late()[0].canonical() == told.canonical()
@@ -77,7 +77,7 @@ def later(snapshot: Snapshot, **columns: Any) -> Snapshot:
 def test_a_layout_serves_while_only_free_gpus_change() -> None:
     nodes = [Node(gpus=4), Node(gpus=4), Node(gpus=4, state=NodeState.OFF)]
     snapshot = World(nodes=nodes, jobs=[running((0, 0b0011)), queued(2)]).snapshot()
-    shelf = Shelf()
+    shelf = LayoutCache()
     layout = shelf.layout(snapshot, keeps_blocks=False)
     fuller = later(snapshot, free_gpus=np.array([0b0100, 0b1111, 0b1111], np.uint64))
     assert shelf.layout(fuller, keeps_blocks=False) is layout
@@ -90,7 +90,7 @@ def test_a_layout_serves_while_only_free_gpus_change() -> None:
 
 def test_a_layout_does_not_serve_other_machines_or_states() -> None:
     snapshot = World(nodes=[Node(gpus=4), Node(gpus=4)], jobs=[queued(2)]).snapshot()
-    layout = Layout(snapshot, keeps_blocks=False)
+    layout = MachineLayout(snapshot, keeps_blocks=False)
     same = snapshot.nodes.state.copy()
     lost = np.array([NodeState.READY, NodeState.UNAVAILABLE], np.uint8)
     assert layout.fits(later(snapshot, state=same), keeps_blocks=False)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import Span
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 from policies.registry import build
 from tests.examples import examples
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running, worlds
@@ -46,7 +46,7 @@ def test_the_cheapest_job_is_moved_out_of_the_way() -> None:
     plan = plan_of(world)
     assert moves(plan) == [(1001, world.snapshot().nodes.id[0])]
     assert not plan.starts
-    assert next(plan.iter_waits()).reason is Reason.PREEMPTED_WORK
+    assert next(plan.iter_waits()).reason is WaitReason.PREEMPTED_WORK
 
 
 def test_nothing_moves_unless_asked() -> None:

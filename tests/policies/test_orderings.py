@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from policies.classic import orderings
-from policies.classic.victims import Victims, lost_s
+from policies.bench import orderings
+from policies.bench.roster import lost_s
+from policies.bench.victims.table import Victims
 from policies.contract.snapshot import Snapshot
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from policies.contract.plan import Plan
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 from policies.registry import build
 from tests.policies.worlds import Job, Node, World, queued, running
 
@@ -78,7 +78,7 @@ def test_lent_gpus_are_taken_back_though_the_policy_does_not_preempt(policy: str
     assert [preempt.job for preempt in plan.preempts] == [1001]
     wait = plan.wait_of(1002)
     assert wait is not None
-    assert wait.reason is Reason.PREEMPTED_WORK
+    assert wait.reason is WaitReason.PREEMPTED_WORK
 
 
 def test_a_borrower_does_not_stop_anybody_abroad() -> None:

@@ -19,7 +19,7 @@ from policies.contract.plan import (
     Start,
     WaitTable,
 )
-from policies.explain.reasons import Evidence, Reason, Remedy
+from policies.explain.reasons import Evidence, Remedy, WaitReason
 
 STORED_DIGEST = "0d7a5eaf623f262140196d85f8d774a52ebbb24557e6878126eb63e09672bad9"
 PLAN = Plan(
@@ -31,7 +31,7 @@ PLAN = Plan(
     power=(PowerNode(14, on=False),),
     waits=WaitTable.of(
         job=[7, 9],
-        reason=[Reason.PREEMPTED_WORK, Reason.QUOTA],
+        reason=[WaitReason.PREEMPTED_WORK, WaitReason.QUOTA],
         evidence=[1, 0],
         ahead=[0, 3],
         until_s=[100.5, np.nan],
@@ -57,7 +57,7 @@ def test_wait_of_one_job() -> None:
     wait = PLAN.wait_of(9)
 
     assert wait is not None
-    assert (wait.reason, wait.ahead, wait.until_s) == (Reason.QUOTA, 3, None)
+    assert (wait.reason, wait.ahead, wait.until_s) == (WaitReason.QUOTA, 3, None)
     assert wait.evidence.remedies[0].action == "raise_quota"
     assert PLAN.wait_of(1) is None
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from policies.bench.ladder import Ladder
 from policies.contract.plan import Plan, PowerNode
 from policies.contract.snapshot import JobState, NodeState
-from policies.powerflow.ladder import Ladder
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 

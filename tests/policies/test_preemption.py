@@ -6,7 +6,7 @@ import pytest
 
 from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState, Span
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, queued, running
 
@@ -57,7 +57,7 @@ def test_equals_betters_and_the_unstoppable_stay(columns: dict[str, Any]) -> Non
     assert stopped(plan) == []
     wait = plan.wait_of(1004)
     assert wait is not None
-    assert wait.reason is Reason.OUTRANKED
+    assert wait.reason is WaitReason.OUTRANKED
 
 
 def test_nobody_is_stopped_without_preemption() -> None:
@@ -147,7 +147,7 @@ def test_what_a_victim_frees_beyond_the_claim_serves_the_next_claimant() -> None
     jobs = [running((0, 0b1111), since_s=10.0), queued(2, priority=2), queued(2, priority=1)]
     plan = plan_of(jobs)
     assert stopped(plan) == [1000]
-    assert [wait.reason for wait in plan.iter_waits()] == [Reason.PREEMPTED_WORK] * 2
+    assert [wait.reason for wait in plan.iter_waits()] == [WaitReason.PREEMPTED_WORK] * 2
 
 
 def test_one_round_stops_no_more_than_it_may() -> None:
@@ -247,4 +247,4 @@ def test_work_already_stopping_is_no_victim_but_counts_as_coming() -> None:
     assert stopped(plan) == []
     wait = plan.wait_of(1001)
     assert wait is not None
-    assert wait.reason is Reason.PREEMPTED_WORK
+    assert wait.reason is WaitReason.PREEMPTED_WORK

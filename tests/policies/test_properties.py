@@ -12,7 +12,7 @@ from policies.bench.reach import shapes_of
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import Blocked, JobState, Snapshot
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 from policies.registry import build, parameter_schema, policy_names
 from tests.examples import examples
 from tests.policies.worlds import World, worlds
@@ -83,14 +83,16 @@ def test_plan_is_safe_repeatable_and_as_busy_as_promised(
 
 def assert_busy(world: World, plan: Plan, *, conserving: bool) -> None:
     """Claims set free GPUs aside for whom they stop work; without any, nothing startable waits."""
-    claimed = (plan.waits.reason == Reason.PREEMPTED_WORK).any()
+    claimed = (plan.waits.reason == WaitReason.PREEMPTED_WORK).any()
     if conserving and not claimed:
         assert startable_after(world, plan) == set()
 
 
 def assert_head_starts(world: World, plan: Plan) -> None:
     """Of a policy that serves by rank: who comes first and fits, starts."""
-    waits = [wait for wait in plan.iter_waits() if wait.ahead == 0 and wait.reason > Reason.HELD]
+    waits = [
+        wait for wait in plan.iter_waits() if wait.ahead == 0 and wait.reason > WaitReason.HELD
+    ]
     assert startable_after(world, Plan()).isdisjoint(wait.job for wait in waits)
 
 

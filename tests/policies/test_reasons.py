@@ -7,7 +7,14 @@ import pytest
 
 from policies.contract.plan import Wait
 from policies.contract.snapshot import Blocked, NodeState, Span
-from policies.explain.reasons import REMEDY_ACTIONS, Evidence, Reason, Remedy, remedy_text, sentence
+from policies.explain.reasons import (
+    REMEDY_ACTIONS,
+    Evidence,
+    Remedy,
+    WaitReason,
+    remedy_text,
+    sentence,
+)
 from policies.registry import build
 from tests.policies.worlds import Job, Node, World, queued, running
 
@@ -31,7 +38,7 @@ def full(**world: Any) -> World:
 
 
 def test_ladder_is_structural_first() -> None:
-    assert [reason.name for reason in sorted(Reason)] == [
+    assert [reason.name for reason in sorted(WaitReason)] == [
         "NO_SUCH_GPU_TYPE",
         "LARGER_THAN_PARTITION",
         "DEPENDENCY",
@@ -49,14 +56,14 @@ def test_ladder_is_structural_first() -> None:
 
 def test_a_job_with_every_trouble_is_told_the_lowest_and_then_the_next() -> None:
     """Take the troubles away from the bottom of the ladder upwards; the next one shows."""
-    troubles: list[tuple[Reason, dict[str, Any], dict[str, Any]]] = [
-        (Reason.NO_SUCH_GPU_TYPE, {"gpu_types": 0b10}, {}),
-        (Reason.LARGER_THAN_PARTITION, {"cpus_per_gpu": 1000}, {}),
-        (Reason.DEPENDENCY, {"blocked": Blocked.DEPENDENCY}, {}),
-        (Reason.HELD, {"blocked": Blocked.HELD}, {}),
-        (Reason.QUOTA, {}, {"quotas": [1]}),
-        (Reason.ENERGY_BUDGET, {}, {"energy_left_j": [0.0]}),
-        (Reason.OUTRANKED, {}, {}),
+    troubles: list[tuple[WaitReason, dict[str, Any], dict[str, Any]]] = [
+        (WaitReason.NO_SUCH_GPU_TYPE, {"gpu_types": 0b10}, {}),
+        (WaitReason.LARGER_THAN_PARTITION, {"cpus_per_gpu": 1000}, {}),
+        (WaitReason.DEPENDENCY, {"blocked": Blocked.DEPENDENCY}, {}),
+        (WaitReason.HELD, {"blocked": Blocked.HELD}, {}),
+        (WaitReason.QUOTA, {}, {"quotas": [1]}),
+        (WaitReason.ENERGY_BUDGET, {}, {"energy_left_j": [0.0]}),
+        (WaitReason.OUTRANKED, {}, {}),
     ]
     for at, (expected, *_) in enumerate(troubles):
         columns: dict[str, Any] = {}
@@ -89,7 +96,7 @@ def test_evidence_counts_every_node_once() -> None:
         gpu_types=("A100", "H100"),
     )
     wait = wait_of(world)
-    assert wait.reason is Reason.OUTRANKED
+    assert wait.reason is WaitReason.OUTRANKED
     assert wait.evidence.nodes == 8
     assert wait.evidence.filtered == {
         "partition": 1,
@@ -146,7 +153,7 @@ def test_cpus_and_memory_can_be_asked_down() -> None:
 
 def test_quota_says_how_much_is_missing() -> None:
     wait = wait_of(full(quotas=[4], jobs=[running((0, 0b0111)), queued(4)], nodes=[Node(), Node()]))
-    assert wait.reason is Reason.QUOTA
+    assert wait.reason is WaitReason.QUOTA
     assert wait.evidence.facts == {"quota": 4, "used": 3, "gpus_asked": 4}
     assert actions(wait) == [
         {"action": "raise_quota", "by": 3},
@@ -162,7 +169,7 @@ def test_quota_of_a_gpu_type_binds_only_where_no_other_type_is_allowed() -> None
         gpu_types=("A100", "H100"),
     )
     wait = wait_of(world, 0)
-    assert wait.reason is Reason.QUOTA
+    assert wait.reason is WaitReason.QUOTA
     assert actions(wait) == [{"action": "raise_quota_of_type", "by": 1, "name": "A100"}]
     plan = build("fifo", {}).plan(world.snapshot())
     assert [(start.job, start.pieces[0].node) for start in plan.starts] == [(1001, 2)]
@@ -174,7 +181,7 @@ def test_scattered_gpus_are_a_matter_of_topology() -> None:
         jobs=[running((0, 0b1)), running((1, 0b1)), queued(2, span=Span.NODE)],
     )
     wait = wait_of(world)
-    assert wait.reason is Reason.TOPOLOGY
+    assert wait.reason is WaitReason.TOPOLOGY
     assert actions(wait)[0] == {"action": "widen_span", "name": "rack"}
 
 
@@ -182,14 +189,14 @@ def test_dark_nodes_are_waited_for_as_power() -> None:
     world = World(nodes=[Node(gpus=4), Node(gpus=8, state=NodeState.OFF)], jobs=[queued(8)])
     world.jobs[0].columns["span"] = Span.NODE
     wait = wait_of(world)
-    assert wait.reason is Reason.POWER
+    assert wait.reason is WaitReason.POWER
     assert actions(wait) == [{"action": "power_on_node", "id": 2}]
 
 
 def test_lost_nodes_are_named() -> None:
     world = World(nodes=[Node(state=NodeState.UNAVAILABLE)], jobs=[queued(8)])
     wait = wait_of(world)
-    assert wait.reason is Reason.NODES_UNAVAILABLE
+    assert wait.reason is WaitReason.NODES_UNAVAILABLE
     assert {"action": "make_ready_node", "id": 1} in actions(wait)
 
 
@@ -197,7 +204,7 @@ def test_power_budget_holds_jobs_back_and_says_by_how_much() -> None:
     # Four idle GPUs draw 200 W; each busy one adds 250 W.
     world = World(nodes=[Node(gpus=4)], jobs=[queued(1), queued(1)], power_budget_w=500.0)
     wait = wait_of(world)
-    assert wait.reason is Reason.POWER
+    assert wait.reason is WaitReason.POWER
     assert actions(wait) == [{"action": "raise_power_budget", "by": 200.0}]
 
 
@@ -209,14 +216,14 @@ def test_waits_for_one_cause_share_one_record() -> None:
     assert plan.waits.ahead.tolist() == list(range(1, 50))
 
 
-@pytest.mark.parametrize("reason", list(Reason))
-def test_every_reason_has_a_sentence(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", list(WaitReason))
+def test_every_reason_has_a_sentence(reason: WaitReason) -> None:
     assert sentence(reason, Evidence()).endswith(".")
 
 
 def test_sentence_tells_rank_and_remedies() -> None:
     evidence = Evidence(remedies=(Remedy("reduce_gpus", to=4), Remedy("raise_quota", by=2)))
-    assert sentence(Reason.OUTRANKED, evidence, ahead=3) == (
+    assert sentence(WaitReason.OUTRANKED, evidence, ahead=3) == (
         "The GPUs it needs are held by, or kept for, other jobs. 3 jobs rank before it. "
         "To start it sooner: ask for 4 GPUs, or raise the tenant's quota by 2 GPUs."
     )
@@ -242,5 +249,5 @@ def test_a_gang_that_is_too_large_is_told_the_largest_that_fits(span: Span, to: 
     ]
     wait = wait_of(World(nodes=nodes, gpu_types=("A", "B"), jobs=[queued(64, span=span)]))
 
-    assert wait.reason is Reason.LARGER_THAN_PARTITION
+    assert wait.reason is WaitReason.LARGER_THAN_PARTITION
     assert {"action": "reduce_gpus", "to": to} in actions(wait)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 from policies.registry import build
 from tests.examples import examples
 from tests.policies.worlds import Node, World, queued, running, worlds
@@ -61,7 +61,7 @@ def test_rounds_without_arrivals_settle(
     rounds(world, name, parameters)
 
 
-def reasons(plan: Plan) -> dict[int, Reason]:
+def reasons(plan: Plan) -> dict[int, WaitReason]:
     return {wait.job: wait.reason for wait in plan.iter_waits()}
 
 
@@ -82,7 +82,7 @@ def test_freed_gpus_go_to_the_claimant_and_to_nobody_before_it() -> None:
     assert {preempt.for_job for preempt in first.preempts} == {1002}
     # Two GPUs are free now, but they are set aside: the small job must not slip in.
     assert first.starts == ()
-    assert reasons(first)[1002] is Reason.PREEMPTED_WORK
+    assert reasons(first)[1002] is WaitReason.PREEMPTED_WORK
     assert second.preempts == ()
     assert second.starts == ()
     assert [start.job for start in third.starts] == [1002]
@@ -101,7 +101,7 @@ def test_partly_stopped_work_is_not_replaced_by_new_victims() -> None:
     )
     plan = build("priority", {"preempt": True, "min_run_s": 0}).plan(world.snapshot())
     assert plan.preempts == () or {p.for_job for p in plan.preempts} == {1003}
-    assert reasons(plan)[1002] is Reason.PREEMPTED_WORK
+    assert reasons(plan)[1002] is WaitReason.PREEMPTED_WORK
     assert plan.starts == ()
 
 

@@ -9,7 +9,7 @@ import pytest
 from policies.contract import encoding
 from policies.contract.plan import Piece, Plan, Preempt, SetClock, Start, WaitTable
 from policies.contract.snapshot import JobState, JobTable, NodeTable, ProfileTable, Snapshot
-from policies.explain.reasons import Evidence, Reason
+from policies.explain.reasons import Evidence, WaitReason
 from tests.policies.worlds import Node, World, queued, random_world, running
 
 
@@ -126,7 +126,7 @@ def test_wrong_columns_are_refused() -> None:
 def plan(**changes: object) -> Plan:
     parts = {
         "starts": (Start(1, (Piece(10, 0b11, 4, 100),)),),
-        "waits": WaitTable.of(job=[2], reason=[Reason.QUOTA], evidence=[0], ahead=[3]),
+        "waits": WaitTable.of(job=[2], reason=[WaitReason.QUOTA], evidence=[0], ahead=[3]),
         "evidence": (Evidence(nodes=4),),
     }
     return Plan(**{**parts, **changes})  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     ProfileTable,
     Snapshot,
     Span,
@@ -96,7 +96,7 @@ class World:
             ),
             tenants=self._tenants(),
             profiles=self.profiles or ProfileTable.none(len(self.gpu_types)),
-            prices=Prices.unknown(),
+            prices=PriceTable.unknown(),
         )
 
     def _jobs(self) -> JobTable:

@@ -13,11 +13,11 @@ from policies.contract.snapshot import (
     NodeState,
     NodeTable,
     Placements,
-    Prices,
+    PriceTable,
     Snapshot,
     TenantTable,
 )
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from simulator.engine import Pace
 from simulator.prices import HORIZON_S
 from simulator.setting import Setting
@@ -146,7 +146,7 @@ class SlowWorld:
                 self.idle_grams += self.priced(setting.carbon, watts, to_s)
         self.now_s = to_s
 
-    def priced(self, curve: Curve | None, watts: float, to_s: float) -> float:
+    def priced(self, curve: PriceCurve | None, watts: float, to_s: float) -> float:
         if curve is None:
             return 0.0
         total, at_s = 0.0, self.now_s
@@ -384,10 +384,10 @@ class SlowWorld:
             energy_left_j=tenants.energy_left_j,
         )
 
-    def prices(self) -> Prices:
+    def prices(self) -> PriceTable:
         curve, carbon = self.setting.price, self.setting.carbon
         if curve is None:
-            return Prices.unknown()
+            return PriceTable.unknown()
         edges = [float(s) for s in curve.edges_s[:-1]]
         seen = [
             s
@@ -395,6 +395,6 @@ class SlowWorld:
             if end > self.now_s and s < self.now_s + HORIZON_S
         ]
         grams = [float("nan") if carbon is None else float(carbon.price_at(s)) for s in seen]
-        return Prices.of(
+        return PriceTable.of(
             from_s=seen, price_per_kwh=curve.price_at(np.array(seen)), carbon_g_per_kwh=grams
         )

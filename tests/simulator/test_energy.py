@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from policies.contract.plan import Plan
-from policies.pricing.periods import Period
+from policies.pricing.periods import PricePeriod
 from policies.pricing.tariff import FlatTariff, HourlyTariff, TimeOfUseTariff
 from simulator.energy import ClusterDraw, demand_cost, draw
 from simulator.measure import measure
@@ -71,8 +71,8 @@ def test_every_month_has_its_own_peak() -> None:
 
 
 def test_periods_charge_for_the_peak_within_them() -> None:
-    def period(from_minute: int, to_minute: int, charge: int) -> Period:
-        return Period(
+    def period(from_minute: int, to_minute: int, charge: int) -> PricePeriod:
+        return PricePeriod(
             frozenset(YEAR), frozenset(WEEK), from_minute, to_minute, Decimal("0.1"),
             demand_charge_per_kw=Decimal(charge),
         )  # fmt: skip

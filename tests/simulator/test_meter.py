@@ -9,7 +9,7 @@ import pytest
 from policies.contract.plan import Plan, PowerNode
 from policies.contract.snapshot import Snapshot
 from policies.pricing.peak import Metered
-from policies.pricing.periods import Period
+from policies.pricing.periods import PricePeriod
 from policies.pricing.tariff import FlatTariff, TimeOfUseTariff
 from policies.registry import build
 from simulator.engine import Engine, Outcome, Pace
@@ -30,8 +30,8 @@ def halves(first: int, second: int) -> TimeOfUseTariff:
     price = Decimal("0.1")
     return TimeOfUseTariff(
         (
-            Period(*every, 0, 720, price, demand_charge_per_kw=Decimal(first)),
-            Period(*every, 720, 1440, price, demand_charge_per_kw=Decimal(second)),
+            PricePeriod(*every, 0, 720, price, demand_charge_per_kw=Decimal(first)),
+            PricePeriod(*every, 720, 1440, price, demand_charge_per_kw=Decimal(second)),
         ),
         "UTC",
     )

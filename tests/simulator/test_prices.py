@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from policies.contract.plan import Plan
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from simulator.measure import measure
 from simulator.prices import HORIZON_S, PriceView, noisy
 from simulator.setting import Setting
@@ -16,12 +16,12 @@ from tests.simulator.scripted import Scripted, jobs_of, outcome_of, setting_of, 
 HOUR_S = 3600
 
 
-def hourly(*prices: str | None) -> Curve:
+def hourly(*prices: str | None) -> PriceCurve:
     exact = [None if price is None else Decimal(price) for price in prices]
-    return Curve.piecewise(np.arange(len(prices) + 1) * HOUR_S, exact)
+    return PriceCurve.piecewise(np.arange(len(prices) + 1) * HOUR_S, exact)
 
 
-def priced(price: Curve, believed: Curve | None) -> Setting:
+def priced(price: PriceCurve, believed: PriceCurve | None) -> Setting:
     plain = setting_of(jobs_of((0.0, 2 * HOUR_S, 1)))
     return replace(plain, price=price, believed_price=believed)
 
@@ -43,7 +43,7 @@ def test_a_price_that_changes_within_a_believed_stretch_is_seen_at_once() -> Non
 
 
 def test_what_comes_before_the_believed_prices_begin_is_not_made_up() -> None:
-    later = Curve.piecewise(np.array([1, 2]) * HOUR_S, [Decimal(5)])
+    later = PriceCurve.piecewise(np.array([1, 2]) * HOUR_S, [Decimal(5)])
     seen = PriceView(priced(hourly("1", "2"), later)).at(0.0)
     assert (seen.from_s.tolist(), seen.price_per_kwh.tolist()) == ([HOUR_S], [5])
 
@@ -82,6 +82,6 @@ def test_no_factor_is_below_zero() -> None:
 
 
 def test_hours_are_those_of_the_clock_wherever_the_curve_begins() -> None:
-    curve = Curve.piecewise(np.array([1800, 9000]), [Decimal(1)])
+    curve = PriceCurve.piecewise(np.array([1800, 9000]), [Decimal(1)])
     found = noisy(curve, 0.3, np.random.default_rng(1))
     assert found.edges_s.tolist() == [1800, 3600, 7200, 9000]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.contract.snapshot import Prices, ProfileTable
+from policies.contract.snapshot import PriceTable, ProfileTable
 
 COUNTS, CLOCKS_MHZ = (1, 2, 4, 8), (900, 1200, 1500)
 SCALING_KINDS = 8
@@ -51,8 +51,8 @@ def sensitive(rng: np.random.Generator) -> ProfileTable:
     )
 
 
-def daily_prices(rng: np.random.Generator, now_s: float) -> Prices:
+def daily_prices(rng: np.random.Generator, now_s: float) -> PriceTable:
     """Two days by the hour: dear in the evening, cheap at night."""
     hour = np.arange(48)
     price = 0.18 + 0.08 * np.sin((hour - 13) / 24 * 2 * np.pi) + rng.normal(0, 0.01, 48)
-    return Prices.of(from_s=now_s + 3600.0 * hour - 600.0, price_per_kwh=price)
+    return PriceTable.of(from_s=now_s + 3600.0 * hour - 600.0, price_per_kwh=price)

@@ -21,7 +21,7 @@ from policies.contract.snapshot import (
     JobState,
     JobTable,
     PartitionTable,
-    Prices,
+    PriceTable,
     ProfileTable,
     Snapshot,
     TenantTable,
@@ -71,7 +71,7 @@ def rigid(nodes: int, queued: int, running: int, *, gangs: bool) -> Snapshot:
         partitions=PartitionTable.of(id=[], name=()),
         tenants=_tenants(np.bincount(tenant[:running], minlength=20)[:, None]),
         profiles=ProfileTable.none(1),
-        prices=Prices.unknown(),
+        prices=PriceTable.unknown(),
     )
 
 
@@ -154,7 +154,7 @@ def budgeted(nodes: int, jobs: int, running: int, budget_share: float) -> Snapsh
         partitions=PartitionTable.of(id=[], name=()),
         tenants=_tenants(np.array([[running]])),
         profiles=known,
-        prices=Prices.unknown(),
+        prices=PriceTable.unknown(),
     )
     most_w = nodes * (1000.0 + GPUS * 400.0)
     return replace(snapshot, power_budget_w=max(budget_share * most_w, idle_draw_w(snapshot)))
@@ -194,7 +194,7 @@ def sensitive(nodes: int, jobs: int, running: int) -> Snapshot:
         partitions=PartitionTable.of(id=[], name=()),
         tenants=_tenants(np.array([[running]])),
         profiles=profiles.sensitive(rng),
-        prices=Prices.unknown(),
+        prices=PriceTable.unknown(),
     )
 
 

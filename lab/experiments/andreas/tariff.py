@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from policies.pricing.curve import Curve
-from policies.pricing.periods import PRICE_PLACES, Period
+from policies.pricing.curve import PriceCurve
+from policies.pricing.periods import PRICE_PLACES, PricePeriod
 from policies.pricing.tariff import DAY_S, TimeOfUseTariff
 from simulator.scenario.files import data_directory
 from simulator.traces.rows import csv_rows
@@ -28,18 +28,18 @@ _COLUMNS = (
 
 
 @cache
-def price_of(tariff: TariffName) -> Curve:
+def price_of(tariff: TariffName) -> PriceCurve:
     if tariff == "flat":
-        return Curve.piecewise(np.array([0, 10**9]), [PRICE_PER_KWH])
+        return PriceCurve.piecewise(np.array([0, 10**9]), [PRICE_PER_KWH])
     periods = scaled(summer_periods(data_directory() / "tariffs" / "pge_industrial_tou.csv"))
     curve = TimeOfUseTariff(periods, "UTC").curve(MONDAY_S, MONDAY_S + LAST_S)
-    return Curve.piecewise(curve.edges_s - MONDAY_S, curve.exact_prices)
+    return PriceCurve.piecewise(curve.edges_s - MONDAY_S, curve.exact_prices)
 
 
-def summer_periods(path: Path) -> tuple[Period, ...]:
+def summer_periods(path: Path) -> tuple[PricePeriod, ...]:
     """The energy charges of July, as if it were July all year."""
     return tuple(
-        Period(
+        PricePeriod(
             months=frozenset(range(1, 13)),
             weekdays=frozenset(range(row.whole("weekday_start"), row.whole("weekday_end") + 1)),
             from_minute=round(60 * row.number("hour_start")),
@@ -52,7 +52,7 @@ def summer_periods(path: Path) -> tuple[Period, ...]:
     )
 
 
-def scaled(periods: tuple[Period, ...]) -> tuple[Period, ...]:
+def scaled(periods: tuple[PricePeriod, ...]) -> tuple[PricePeriod, ...]:
     """The same periods, so that a week costs on the mean what the flat price does."""
     week = sum(
         period.price_per_kwh * len(period.weekdays) * (period.to_minute - period.from_minute)
@@ -60,7 +60,7 @@ def scaled(periods: tuple[Period, ...]) -> tuple[Period, ...]:
     )
     factor = PRICE_PER_KWH * MINUTES_PER_WEEK / week
     return tuple(
-        Period(
+        PricePeriod(
             months=period.months,
             weekdays=period.weekdays,
             from_minute=period.from_minute,

@@ -9,7 +9,7 @@ import numpy as np
 from lab.experiments.andreas.settings import PRIORITY_WEIGHTS
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import ProfileTable
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.pricing.hourly import Parsed
 from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
 from policies.pricing.tariff import hourly_curve
@@ -64,16 +64,16 @@ def with_demands(jobs: Workload, run_s: F64, window: int) -> Workload:
     )
 
 
-def price(window: int) -> Curve:
+def price(window: int) -> PriceCurve:
     return _curve(_PRICES, PRICE, window)
 
 
-def carbon(window: int) -> Curve:
+def carbon(window: int) -> PriceCurve:
     return _curve(_CARBON, CARBON, window)
 
 
 @cache
-def _curve(name: str, quantity: Quantity, window: int) -> Curve:
+def _curve(name: str, quantity: Quantity, window: int) -> PriceCurve:
     """Of the year and the one after it, which the last windows reach into."""
     years = [_series(name.format(year=year), quantity) for year in (YEAR, YEAR + 1)]
     starts_s = np.concatenate([series.starts_s for series in years])

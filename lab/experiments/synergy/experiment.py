@@ -24,7 +24,7 @@ from lab.experiments.synergy.settings import (
     ROUND_S,
     Case,
 )
-from policies.synergy.packing import PackingName
+from policies.synergy.parameters import PackingName
 from simulator.metrics.intervals import Interval
 from simulator.report.table import figure_text
 

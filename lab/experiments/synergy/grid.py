@@ -16,16 +16,16 @@ from lab.experiments.synergy.settings import (
     Split,
     setting_of,
 )
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs import ProfileSpeeds, Share
+from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.columns import F64
 from policies.contract.plan import Plan
 from policies.contract.policy import Policy
 from policies.contract.snapshot import JobState, Snapshot
 from policies.registry import build
-from policies.shares.appetite import Sensitivity, Share
-from policies.shares.roster import Roster
-from policies.shares.table import Appetites
 from policies.synergy.optimum import best_shares
-from policies.synergy.packing import PackingName
+from policies.synergy.parameters import PackingName
 from simulator.engine import Engine, Outcome
 from simulator.log import StretchEnd
 from simulator.measure import measure
@@ -94,7 +94,7 @@ class Watched:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._rounds = 0
-        self._appetites: Appetites | None = None
+        self._needs_table: NeedsTable | None = None
         self.reached: list[float] = []
 
     @property
@@ -115,14 +115,14 @@ class Watched:
         return plan
 
     def _bound(self, snapshot: Snapshot, plan: Plan) -> float | None:
-        if self._appetites is None:
-            self._appetites = Appetites(snapshot)
-        roster = Roster(snapshot, self._appetites)
+        if self._needs_table is None:
+            self._needs_table = NeedsTable(snapshot)
+        roster = JobShares(snapshot, self._needs_table)
         running = np.flatnonzero(snapshot.jobs.state == JobState.RUNNING).tolist()
         starting = {start.job for start in plan.starts}
         starts = [row for row, job in enumerate(snapshot.jobs.id.tolist()) if job in starting]
         jobs = [
-            (row, roster.gpus[row], roster.appetite(row, roster.gpus[row]), Share(0, 0))
+            (row, roster.gpus[row], roster.needs(row, roster.gpus[row]), Share(0, 0))
             for row in (*running, *starts)
         ]
         nodes = snapshot.nodes
@@ -193,7 +193,7 @@ class _Needs:
     def cpus(self, profile: int, share: Share) -> int:
         key = (profile, share)
         if key not in self._known:
-            measured = Sensitivity(self._profiles, profile)
+            measured = ProfileSpeeds(self._profiles, profile)
             speed = measured.at(share)
             fewer = (c for c in self._grid if measured.at(Share(c, share.mem_mib)) >= speed)
             self._known[key] = min(next(fewer, share.cpus), share.cpus)

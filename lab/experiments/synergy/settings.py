@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.contract.columns import F64, I32, I64
 from policies.contract.snapshot import ProfileTable
-from policies.synergy.packing import PackingName
+from policies.synergy.parameters import PackingName
 from simulator.costs import Costs
 from simulator.engine import Pace
 from simulator.machines import NodeKind, build

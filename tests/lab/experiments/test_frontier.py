@@ -26,7 +26,7 @@ from lab.experiments.frontier.settings import (
 )
 from lab.experiments.frontier.world import World, begins_s, carbon, price, with_demands
 from lab.experiments.powerflow import settings as powerflow_settings
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from policies.registry import build, policy_names
 from simulator.scenario.files import data_directory
 from simulator.workload import Workload
@@ -131,11 +131,11 @@ def few_jobs(window: int) -> World:
     )
 
 
-def waves(window: int) -> Curve:
+def waves(window: int) -> PriceCurve:
     """0.05 and 0.15 by turns, twelve hours each."""
     from_s = int(begins_s(window))
     edges_s = from_s + np.arange(201) * 43_200
-    return Curve.piecewise(edges_s, [Decimal("0.05"), Decimal("0.15")] * 100)
+    return PriceCurve.piecewise(edges_s, [Decimal("0.05"), Decimal("0.15")] * 100)
 
 
 @pytest.fixture

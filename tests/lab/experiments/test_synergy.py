@@ -19,7 +19,7 @@ from lab.experiments.synergy.settings import (
     setting_of,
     workload,
 )
-from policies.shares.appetite import Sensitivity, Share
+from policies.bench.shares.needs import ProfileSpeeds, Share
 from simulator.scenario.files import data_directory
 
 pytestmark = pytest.mark.slow
@@ -83,12 +83,12 @@ def test_demands_are_those_that_the_authors_give() -> None:
     measured = json.loads(MATRICES.read_text())["sets"]["models"]
     profiles = profiles_of(3)
     for row, model in enumerate(MODELS):
-        appetite = Sensitivity(profiles, row * len(SIZES)).appetite(PER_GPU, WHOLE, Share(0, 0))
+        needs = ProfileSpeeds(profiles, row * len(SIZES)).needs(PER_GPU, WHOLE, Share(0, 0))
         theirs = measured[f"{model}_1gpu"]
-        assert appetite.demand.cpus == theirs["cpus"]
-        assert appetite.demand.mem_mib / MIB_PER_GB == pytest.approx(theirs["mem"], abs=0.01)
-        assert appetite.speed(appetite.demand) == pytest.approx(theirs["speedup"])
-        assert appetite.speed(appetite.proportional) == 1.0
+        assert needs.demand.cpus == theirs["cpus"]
+        assert needs.demand.mem_mib / MIB_PER_GB == pytest.approx(theirs["mem"], abs=0.01)
+        assert needs.speed(needs.demand) == pytest.approx(theirs["speedup"])
+        assert needs.speed(needs.proportional) == 1.0
 
 
 @needs_data
@@ -96,7 +96,7 @@ def test_demands_are_those_that_the_authors_give() -> None:
 def test_speed_is_one_at_the_proportional_share_of_every_server(ratio: int) -> None:
     profiles = profiles_of(ratio)
     for row in range(len(profiles.id)):
-        assert Sensitivity(profiles, row).at(Share(ratio, PER_GPU.mem_mib)) == 1.0
+        assert ProfileSpeeds(profiles, row).at(Share(ratio, PER_GPU.mem_mib)) == 1.0
 
 
 @needs_data

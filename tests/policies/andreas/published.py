@@ -14,7 +14,7 @@ from policies.contract.snapshot import (
     NodeTable,
     PartitionTable,
     Placements,
-    Prices,
+    PriceTable,
     Snapshot,
     Span,
     TenantTable,
@@ -35,7 +35,7 @@ def paper_snapshot(
     nodes: Sequence[int],
     jobs: Sequence[dict[str, Any]],
     *,
-    prices: Prices | None = None,
+    prices: PriceTable | None = None,
     hands_over: bool = True,
     **fields: Any,
 ) -> Snapshot:
@@ -109,6 +109,6 @@ def paper_snapshot(
             used_by_type=used[None, :],
         ),
         profiles=profiles(),
-        prices=Prices.of(from_s=[0.0], price_per_kwh=[PRICE]) if prices is None else prices,
+        prices=PriceTable.of(from_s=[0.0], price_per_kwh=[PRICE]) if prices is None else prices,
         **fields,
     )

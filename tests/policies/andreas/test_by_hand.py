@@ -7,19 +7,19 @@ import pytest
 
 from lab.experiments.andreas.settings import ANDREAS
 from policies.andreas import kernel
-from policies.andreas.formulate import Formulated, Rules, formulate, weights
+from policies.andreas.formulate import Formulated, formulate, weights
 from policies.andreas.parameters import (
     PRIORITY_WEIGHTS,
     AndreasParameters,
     FirstPrincipleParameters,
 )
 from policies.andreas.policy import Andreas, FirstPrinciple
-from policies.andreas.prices import price_line
-from policies.andreas.problem import Room
+from policies.andreas.problem import Scratch
 from policies.andreas.search import greedy
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import Snapshot
+from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import (
     CONV_NET,
     EFFICIENT_NET,
@@ -39,8 +39,7 @@ TURING_W = {1: 400.0, 2: 480.0}
 def formulated(snapshot: Snapshot, parameters: AndreasParameters = PAPER) -> Formulated:
     line = price_line(snapshot, parameters.default_price_per_kwh)
     rows = np.arange(len(snapshot.jobs))
-    rules = Rules(rho=parameters.rho, proxy=parameters.objective == "proxy")
-    return formulate(snapshot, rows, parameters, line, rules)
+    return formulate(snapshot, rows, parameters, line)
 
 
 def where(plan: Plan) -> dict[int, tuple[int, int]]:
@@ -80,11 +79,11 @@ def test_configurations_in_time_come_cheapest_first_the_others_fastest_first() -
         ],
     )
     known = formulated(snapshot).configurations
-    named = [(int(k), int(g)) for k, g in zip(known.kind, known.gpus, strict=True)]
+    named = [(int(k), int(g)) for k, g in zip(known.ways.gpu_type, known.ways.gpus, strict=True)]
     tesla, two, turing = (TESLA, 1), (TESLA, 2), (TURING, 1)
     assert named == [tesla, two, turing, two, tesla, turing, two, tesla, turing]
     assert known.meeting.tolist() == [3, 1, 0]
-    assert known.seconds[:3] == pytest.approx([20.5382 * 160, 17.8042 * 160, 41.2582 * 160])
+    assert known.ways.run_s[:3] == pytest.approx([20.5382 * 160, 17.8042 * 160, 41.2582 * 160])
 
 
 def test_pressure_orders_the_most_urgent_first() -> None:
@@ -123,7 +122,7 @@ def test_one_construction_and_its_objective() -> None:
     found = formulated(snapshot)
     schedule = greedy(found, found.order(), kernel)
     picked = found.configurations
-    assert [(picked.kind[c], picked.gpus[c]) for c in schedule.config_of] == [
+    assert [(picked.ways.gpu_type[c], picked.ways.gpus[c]) for c in schedule.config_of] == [
         (TESLA, 2),
         (TESLA, 2),
         (TURING, 1),
@@ -250,14 +249,15 @@ def test_first_principle_methods_touch_nothing_that_runs() -> None:
 def test_progress_scales_every_time_alike() -> None:
     half = formulated(paper_snapshot([TESLA, TURING], [{"epochs": 60}])).configurations
     whole = formulated(paper_snapshot([TESLA, TURING], [{"epochs": 120}])).configurations
-    assert half.seconds == pytest.approx(whole.seconds / 2, rel=1e-12)
+    assert half.ways.run_s == pytest.approx(whole.ways.run_s / 2, rel=1e-12)
 
 
 def test_a_running_job_loses_its_restart_by_another_configuration_only() -> None:
     jobs: list[dict[str, Any]] = [{"epochs": 120, "on": (0, 1), "restart_s": 100.0}]
     known = formulated(paper_snapshot([TESLA, TURING], jobs)).configurations
     at = {
-        (int(k), int(g)): s for k, g, s in zip(known.kind, known.gpus, known.seconds, strict=True)
+        (int(k), int(g)): s
+        for k, g, s in zip(known.ways.gpu_type, known.ways.gpus, known.ways.run_s, strict=True)
     }
     assert at[TESLA, 1] == pytest.approx(43.0842 * 120)
     assert at[TESLA, 2] == pytest.approx(30.5512 * 120 + 100)
@@ -312,6 +312,6 @@ def test_room_holds_the_watts_of_a_schedule() -> None:
     """Seven LSTM of no due date: fastest first, so two per TESLA GPU pair, then TURING."""
     snapshot = paper_snapshot([TESLA, TURING], [{"epochs": 120, "due_s": 1}] * 7)
     found = formulated(snapshot)
-    room = Room.of(found.problem)
+    room = Scratch.of(found.problem)
     kernel.construct(found.problem, room, found.order(), np.full(7, -1), 0.0)
     assert room.watts[0] == TESLA_W[4] + TURING_W[2]

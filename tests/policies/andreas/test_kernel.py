@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from policies.andreas import kernel
-from policies.andreas.compiled import compiled_kernel
-from policies.andreas.formulate import Rules, formulate
+from policies.andreas import kernel as plain_kernel
+from policies.andreas.formulate import formulate
 from policies.andreas.parameters import AndreasParameters
-from policies.andreas.policy import startable
-from policies.andreas.prices import price_line
-from policies.andreas.problem import Room
+from policies.andreas.problem import Scratch
 from policies.andreas.search import generator_state, greedy, grown, search
+from policies.bench.compiled import compiled
+from policies.bench.roster import startable
 from policies.contract.snapshot import Snapshot
+from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import CONV_NET, LSTM, TESLA, TURING, paper_snapshot
 from tests.policies.worlds import random_world
 
@@ -51,8 +52,7 @@ def test_kernel_and_twin_agree(options: dict[str, Any], seed: int) -> None:
     worlds = [crowd(30, seed), random_world(seed, nodes=7, queue=20, run=6).snapshot()]
     for snapshot in worlds:
         line = price_line(snapshot, 0.2)
-        rules = Rules(rho=100.0, proxy=parameters.objective == "proxy")
-        found = formulate(snapshot, startable(snapshot), parameters, line, rules)
+        found = formulate(snapshot, startable(snapshot), parameters, line)
         theirs = search(found, parameters, seed, kernel)
         ours = search(found, parameters, seed)
         assert ours.value == theirs.value
@@ -64,7 +64,7 @@ def test_kernel_and_twin_agree(options: dict[str, Any], seed: int) -> None:
 
 def test_random_numbers_are_the_published_generator() -> None:
     """Marsaglia's xorshift32 from 1: 270369, 67634689, ..."""
-    for code in (kernel, compiled_kernel()):
+    for code in (kernel, compiled(plain_kernel)):
         state = np.array([1])
         drawn = [int(code.draw(state) * 2**32) for _ in range(2)]
         assert drawn == [270369, 67634689]
@@ -109,7 +109,7 @@ def test_more_constructions_and_the_follow_ups_never_do_worse() -> None:
         for options in ({"iterations": 1}, {"iterations": 200}, {"iterations": 200, **OPTIONS[4]}):
             parameters = AndreasParameters(energy="node", **options)
             rows = startable(snapshot)
-            found = formulate(snapshot, rows, parameters, line, Rules(rho=100.0))
+            found = formulate(snapshot, rows, parameters, line)
             values.append(search(found, parameters, seed).value)
         assert values == sorted(values, reverse=True)
         assert values[0] == greedy(found, found.order()).value
@@ -124,7 +124,7 @@ def test_local_search_leaves_a_trap_of_the_greedy() -> None:
     snapshot = paper_snapshot([TESLA], jobs)
     parameters = AndreasParameters(iterations=1, energy="node", local_search=5)
     line = price_line(snapshot, 0.2)
-    found = formulate(snapshot, np.arange(4), parameters, line, Rules(rho=100.0))
+    found = formulate(snapshot, np.arange(4), parameters, line)
     plain, better = greedy(found, found.order()), search(found, parameters, 0)
     assert (plain.config_of < 0).sum() == 2
     assert (better.config_of < 0).sum() == 1
@@ -134,8 +134,8 @@ def test_local_search_leaves_a_trap_of_the_greedy() -> None:
 def test_a_room_is_as_empty_after_a_reset() -> None:
     snapshot = crowd(30)
     line = price_line(snapshot, 0.2)
-    found = formulate(snapshot, np.arange(30), AndreasParameters(), line, Rules())
-    room = Room.of(found.problem)
+    found = formulate(snapshot, np.arange(30), AndreasParameters(), line)
+    room = Scratch.of(found.problem)
     wants = np.full(30, -1)
     first = kernel.construct(found.problem, room, found.order(), wants, 0.0)
     assert kernel.construct(found.problem, room, found.order(), wants, 0.0) == first

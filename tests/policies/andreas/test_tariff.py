@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from lab.experiments.andreas.settings import ANDREAS
-from policies.andreas.formulate import Rules, formulate
+from policies.andreas.formulate import formulate
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.policy import Andreas
-from policies.andreas.prices import price_line
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
-from policies.contract.snapshot import Prices, Snapshot
-from policies.explain.reasons import Reason
+from policies.contract.snapshot import PriceTable, Snapshot
+from policies.explain.reasons import WaitReason
+from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import (
     CONV_NET,
     NOW_S,
@@ -27,14 +27,14 @@ NIGHT_S = 3600.0
 RUN_S = 20.5382 * 160
 
 
-def told(*prices: tuple[float, float]) -> Prices:
+def told(*prices: tuple[float, float]) -> PriceTable:
     """(seconds from now, price) in their order."""
-    return Prices.of(
+    return PriceTable.of(
         from_s=[NOW_S + at for at, _ in prices], price_per_kwh=[price for _, price in prices]
     )
 
 
-def by_day_and_night(due_s: float, prices: Prices | None = None, **job: float) -> Snapshot:
+def by_day_and_night(due_s: float, prices: PriceTable | None = None, **job: float) -> Snapshot:
     """One ConvNet of 55 minutes on a TESLA; energy costs a quarter from an hour on."""
     night = told((-7200.0, 0.40), (NIGHT_S, 0.10))
     return paper_snapshot(
@@ -44,7 +44,7 @@ def by_day_and_night(due_s: float, prices: Prices | None = None, **job: float) -
     )
 
 
-def wait_of(plan: Plan) -> tuple[Reason, float | None]:
+def wait_of(plan: Plan) -> tuple[WaitReason, float | None]:
     (wait,) = plan.iter_waits()
     return wait.reason, wait.until_s
 
@@ -55,7 +55,7 @@ def test_a_flat_tariff_equals_the_papers_formula_and_the_default_price() -> None
     cut = told((-7200.0, PRICE), (600.0, PRICE), (1200.0, PRICE))
     plans = [
         Andreas(PAPER).plan(paper_snapshot([TESLA, TURING] * 2, jobs, prices=prices))
-        for prices in (None, cut, Prices.unknown())
+        for prices in (None, cut, PriceTable.unknown())
     ]
     assert plans[0].canonical() == plans[1].canonical() == plans[2].canonical()
 
@@ -72,7 +72,7 @@ def test_a_job_with_slack_waits_for_the_cheap_night_and_starts_in_it() -> None:
     snapshot = by_day_and_night(due_s=30_000)
     plan = Andreas(PAPER).plan(snapshot)
     assert check_plan(snapshot, plan) == []
-    assert wait_of(plan) == (Reason.TARIFF, NOW_S + NIGHT_S)
+    assert wait_of(plan) == (WaitReason.TARIFF, NOW_S + NIGHT_S)
     by_night = by_day_and_night(30_000, told((-60.0, 0.10), (20_000.0, 0.40)))
     assert len(Andreas(PAPER).plan(by_night).starts) == 1
 
@@ -80,7 +80,7 @@ def test_a_job_with_slack_waits_for_the_cheap_night_and_starts_in_it() -> None:
 def test_a_job_whose_slowest_time_would_miss_the_due_date_starts_now() -> None:
     """From the night on a TURING would take 6601 s: due before 10201 s, waiting is a risk."""
     assert wait_of(Andreas(PAPER).plan(by_day_and_night(3600 + 41.2582 * 160 + 1)))[0] is (
-        Reason.TARIFF
+        WaitReason.TARIFF
     )
     plan = Andreas(PAPER).plan(by_day_and_night(3600 + 41.2582 * 160 - 60, weight=0.001))
     assert len(plan.starts) == 1
@@ -120,9 +120,9 @@ def test_a_dear_evening_makes_the_faster_configuration_the_cheaper_one() -> None
     evening = told((-60.0, 0.1), (17.8042 * 160, 3.0))
     snapshot = by_day_and_night(30_000, evening)
     line = price_line(snapshot, 0.2)
-    known = formulate(snapshot, np.arange(1), PAPER, line, Rules()).configurations
-    assert (known.kind[0], known.gpus[0]) == (TESLA, 2)
+    known = formulate(snapshot, np.arange(1), PAPER, line).configurations
+    assert (known.ways.gpu_type[0], known.ways.gpus[0]) == (TESLA, 2)
     flat = by_day_and_night(30_000, told((-60.0, 0.1)))
     line = price_line(flat, 0.2)
-    known = formulate(flat, np.arange(1), PAPER, line, Rules()).configurations
-    assert (known.kind[0], known.gpus[0]) == (TESLA, 1)
+    known = formulate(flat, np.arange(1), PAPER, line).configurations
+    assert (known.ways.gpu_type[0], known.ways.gpus[0]) == (TESLA, 1)

@@ -8,8 +8,8 @@ import pytest
 
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
-from policies.contract.snapshot import Prices, Snapshot
-from policies.explain.reasons import Reason
+from policies.contract.snapshot import PriceTable, Snapshot
+from policies.explain.reasons import WaitReason
 from policies.registry import build
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
@@ -18,8 +18,8 @@ HOUR_S = 3600.0
 CHEAP_NEXT_HOUR = ((-600.0, 0.40), (HOUR_S, 0.10))
 
 
-def told(*prices: tuple[float, float]) -> Prices:
-    return Prices.of(
+def told(*prices: tuple[float, float]) -> PriceTable:
+    return PriceTable.of(
         from_s=[NOW_S + at for at, _ in prices], price_per_kwh=[price for _, price in prices]
     )
 
@@ -32,7 +32,7 @@ def snapshot_of(
     *jobs: Job, prices: tuple[tuple[float, float], ...] = (), gpus: int = 1, **world: Any
 ) -> Snapshot:
     snapshot = World(nodes=[Node(gpus=gpus)], jobs=list(jobs), **world).snapshot()
-    return replace(snapshot, prices=told(*prices) if prices else Prices.unknown())
+    return replace(snapshot, prices=told(*prices) if prices else PriceTable.unknown())
 
 
 def plan_of(snapshot: Snapshot, **parameters: Any) -> Plan:
@@ -51,7 +51,7 @@ def test_a_job_waits_for_the_cheap_hour_while_that_pays() -> None:
     snapshot = snapshot_of(one_hour(), prices=CHEAP_NEXT_HOUR)
     patient = plan_of(snapshot, wait_price_per_h=0.07)
     (wait,) = patient.iter_waits()
-    assert (wait.reason, wait.until_s) == (Reason.TARIFF, NOW_S + HOUR_S)
+    assert (wait.reason, wait.until_s) == (WaitReason.TARIFF, NOW_S + HOUR_S)
     assert patient.objective == pytest.approx(0.25 * 0.10 + 2 * 0.07)
     hasty = plan_of(snapshot, wait_price_per_h=0.08)
     assert started(hasty) == [0]
@@ -64,7 +64,7 @@ def test_a_job_waits_for_the_cheap_hour_while_that_pays() -> None:
 def test_a_price_of_carbon_moves_work_like_one_of_energy() -> None:
     """0.4 kg less for each of 0.25 kWh: at 1 a kg that is 0.1, more than the hour's 0.08."""
     snapshot = snapshot_of(one_hour())
-    carbon = Prices.of(
+    carbon = PriceTable.of(
         from_s=[NOW_S - 600, NOW_S + HOUR_S],
         price_per_kwh=[0.2, 0.2],
         carbon_g_per_kwh=[500.0, 100.0],
@@ -163,7 +163,7 @@ def test_work_is_stopped_for_work_that_is_worth_its_restart() -> None:
     plan = stopping(60.0)
     assert [(one.job, one.for_job, one.lost_gpu_s) for one in plan.preempts] == [(1000, 1001, 60.0)]
     (wait,) = plan.iter_waits()
-    assert wait.reason is Reason.PREEMPTED_WORK
+    assert wait.reason is WaitReason.PREEMPTED_WORK
     at_once = stopping(60.0, hands_over=True)
     assert (len(at_once.preempts), started(at_once)) == (1, [1])
 

@@ -9,14 +9,14 @@ import pytest
 from policies.fairwatt import kernel
 from policies.fairwatt.bound import lower_bound
 from policies.fairwatt.parameters import FairwattParameters
-from policies.fairwatt.problem import Problem, problem_of
+from policies.fairwatt.problem import FairwattProblem, problem_of
 from policies.fairwatt.search import Budget, search
 from tests.policies.worlds import NOW_S, Node, World, elastic_world, queued
 
 SHORT = Budget(iterations=2, promotions=3, evaluations=10_000)
 
 
-def problem(seed: int, size: int = 8) -> Problem:
+def problem(seed: int, size: int = 8) -> FairwattProblem:
     world = elastic_world(seed, nodes=size, queue=size, run=size)
     return problem_of(world.snapshot(), FairwattParameters(min_run_s=0.0))
 

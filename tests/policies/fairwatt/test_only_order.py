@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.contract.snapshot import Prices, Snapshot
+from policies.contract.snapshot import PriceTable, Snapshot
 from policies.fairwatt.bound import Rents
 from policies.fairwatt.parameters import FairwattParameters
-from policies.fairwatt.problem import Problem, problem_of
-from policies.fairwatt.search import Budget, Schedule, search
+from policies.fairwatt.problem import FairwattProblem, problem_of
+from policies.fairwatt.search import Budget, SlotSchedule, search
 from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
 HOUR_S = 3600.0
@@ -20,11 +20,11 @@ def snapshot_of(*jobs: Job, **world: Any) -> Snapshot:
     return World(nodes=[Node(gpus=2)], jobs=list(jobs), **world).snapshot()
 
 
-def problem(snapshot: Snapshot, **given: Any) -> Problem:
+def problem(snapshot: Snapshot, **given: Any) -> FairwattProblem:
     return problem_of(snapshot, FairwattParameters(min_run_s=0, fairness=0.0, **given))
 
 
-def searched(given: Problem, monkeypatch: pytest.MonkeyPatch) -> tuple[Schedule, int]:
+def searched(given: FairwattProblem, monkeypatch: pytest.MonkeyPatch) -> tuple[SlotSchedule, int]:
     """The schedule, and how often the rents were changed for it."""
     steps = 0
     step = Rents.step
@@ -57,7 +57,7 @@ def elastic() -> Snapshot:
 
 
 def cheaper_later() -> Snapshot:
-    prices = Prices.of(from_s=[NOW_S - 600, NOW_S + HOUR_S], price_per_kwh=[0.2, 0.1])
+    prices = PriceTable.of(from_s=[NOW_S - 600, NOW_S + HOUR_S], price_per_kwh=[0.2, 0.1])
     return replace(snapshot_of(*PLAIN), prices=prices)
 
 

@@ -11,8 +11,8 @@ from policies.bench.power import drawn_w, watts_per_gpu
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.policy import Bounding
-from policies.contract.snapshot import NodeState, Prices, Snapshot, Span
-from policies.explain.reasons import Reason
+from policies.contract.snapshot import NodeState, PriceTable, Snapshot, Span
+from policies.explain.reasons import WaitReason
 from policies.registry import build
 from tests.policies.worlds import (
     NOW_S,
@@ -46,7 +46,7 @@ def snapshot_of(*jobs: Job, peak_w: float, price: float, **more: Any) -> Snapsho
         snapshot,
         peak_w=peak_w,
         demand_price_per_w=price,
-        prices=Prices.of(from_s=[NOW_S - 600], price_per_kwh=[0.2]),
+        prices=PriceTable.of(from_s=[NOW_S - 600], price_per_kwh=[0.2]),
     )
 
 
@@ -73,7 +73,7 @@ def test_a_job_waits_below_the_peak_while_that_is_cheaper(pue: float) -> None:
     dear = snapshot_of(held, one_hour(), price=0.0005 / pue, **at)
     patient = plan_of(replace(dear, pue=pue))
     (wait,) = patient.iter_waits()
-    assert (wait.reason, wait.until_s) == (Reason.TARIFF, NOW_S + HOUR_S)
+    assert (wait.reason, wait.until_s) == (WaitReason.TARIFF, NOW_S + HOUR_S)
     assert patient.shown["demand_charge"] == 0.0
     assert patient.objective == pytest.approx(0.05 * pue + 2 * 0.1)
     cheap = snapshot_of(held, one_hour(), price=0.0003 / pue, **at)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from policies.bench.shares.job_shares import JobShares
+from policies.bench.shares.needs import Share
+from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState, Snapshot
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import problem_of
 from policies.registry import build
-from policies.shares.appetite import Share
-from policies.shares.roster import Roster
-from policies.shares.table import Appetites
 from tests.examples import examples
 from tests.policies.synergy.tables import (
     IMAGE,
@@ -69,7 +69,7 @@ def test_run_times_and_money_know_the_speed() -> None:
 def test_a_running_job_is_planned_at_the_speed_of_its_share(cpus: int, speed: float) -> None:
     job = runs((0, 1, cpus, 1000), profile=IMAGE, work_left=7200.0)
     problem = problem_of(seen(World([FOUR], [job])), FairwattParameters(min_run_s=0))
-    (run_s,) = problem.options.run_s[problem.options.stays]
+    (run_s,) = problem.ways.run_s[problem.ways.stays]
     assert run_s == pytest.approx(7200.0 / speed)
 
 
@@ -85,8 +85,8 @@ def test_a_queued_job_is_promised_what_running_ones_do_not_lack(
     full = runs((1, 1, 3, 1000), cpus_per_gpu=3, mem_mib_per_gpu=1000)
     world = World([node, lean], [short, full, wants(1, IMAGE, work_left=7200.0)])
     problem = problem_of(seen(world), FairwattParameters(min_run_s=0))
-    queued = problem.options.job() == 2
-    assert problem.options.run_s[queued] == pytest.approx([7200.0 / speed])
+    queued = problem.ways.job() == 2
+    assert problem.ways.run_s[queued] == pytest.approx([7200.0 / speed])
     # Alike jobs rank alike, whatever their share: the first would start as fast as the third.
     assert problem.gpu_s()[0] == pytest.approx(problem.gpu_s()[2], abs=2.0)
 
@@ -209,12 +209,12 @@ def test_plans_are_safe_and_repeatable_and_starts_not_starved(
 
 def assert_nobody_starved(snapshot: Snapshot, plan: Plan) -> None:
     """Who starts has what it can always have, at least."""
-    roster = Roster(snapshot, Appetites(snapshot))
+    roster = JobShares(snapshot, NeedsTable(snapshot))
     row_of = {job: row for row, job in enumerate(snapshot.jobs.id.tolist())}
     for start in plan.starts:
         gpus = sum(piece.gpus.bit_count() for piece in start.pieces)
-        appetite = roster.appetite(row_of[start.job], gpus)
+        needs = roster.needs(row_of[start.job], gpus)
         cpus = sum(piece.cpus for piece in start.pieces) // gpus
         mem_mib = sum(piece.mem_mib for piece in start.pieces) // gpus
-        got = appetite.speed(Share(cpus, mem_mib))
-        assert got >= appetite.speed(appetite.modest)
+        got = needs.speed(Share(cpus, mem_mib))
+        assert got >= needs.speed(needs.modest)

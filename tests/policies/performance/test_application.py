@@ -11,7 +11,7 @@ from policies.performance.points import Point
 from policies.performance.sensitivity import Sensitivity
 from policies.performance.tensors import profile_table
 from policies.pricing.cost import running_cost
-from policies.pricing.curve import Curve
+from policies.pricing.curve import PriceCurve
 from tests.policies.performance.test_fitting import BATCH, COUNTS, LIMITS, POWER, SWEEP, TRUE, point
 
 JOB = Application.fitted("job", {"A100": SWEEP}, {"A100": LIMITS}, batch=BATCH)
@@ -126,7 +126,7 @@ def test_points_alone_fill_their_cells_only() -> None:
 
 def test_cost_by_hand() -> None:
     """An hour at 0.10, then one at 0.30 per kWh; two GPUs of 400 W, 100 W of host for each."""
-    price = Curve.piecewise(np.array([0, 3600, 7200]), [Decimal("0.10"), Decimal("0.30")])
+    price = PriceCurve.piecewise(np.array([0, 3600, 7200]), [Decimal("0.10"), Decimal("0.30")])
     cost = running_cost(
         price,
         starts_s=[0, 1800],

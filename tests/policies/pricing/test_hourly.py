@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.fault import Problem
 from policies.pricing.hourly import MAX_ROWS, PROBLEMS_SHOWN, Parsed, parse_hourly_csv
 from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
 from policies.pricing.tariff import HourlyTariff
+from policies.value_fault import ValueFault
 from tests.examples import examples
 
 CHECKOUT = Path(__file__).parents[2]
@@ -38,7 +38,7 @@ def parsed(text: str, timezone: str | None = None, value_column: str | None = No
     return result
 
 
-def problems(text: str, timezone: str | None = None, max_rows: int = MAX_ROWS) -> list[Problem]:
+def problems(text: str, timezone: str | None = None, max_rows: int = MAX_ROWS) -> list[ValueFault]:
     result = parse_hourly_csv(text, timezone=timezone, max_rows=max_rows)
     assert isinstance(result, list)
     return result
@@ -110,7 +110,7 @@ def test_local_times_across_the_skipped_hour() -> None:
 def test_a_local_hour_that_does_not_exist() -> None:
     hours = [f"{SPRING}T{hour:02}:00,1" for hour in (1, 2, 3)]
     (problem,) = problems(lines(*hours), timezone="Europe/Berlin")
-    assert problem == Problem(
+    assert problem == ValueFault(
         "dst_jump",
         "/csv/3/starts_at",
         "2026-03-29 02:00 does not exist in Europe/Berlin; write the UTC offset.",
@@ -190,7 +190,7 @@ def test_an_unknown_time_zone() -> None:
 def test_a_missing_hour_is_named_at_the_hour_after_it() -> None:
     hours = series(6)
     (problem,) = problems(lines(*hours[:2], *hours[4:]))
-    assert problem == Problem(
+    assert problem == ValueFault(
         "missing_hour",
         "/csv/4/starts_at",
         "Missing before this hour: 2, the first is 2026-01-01T02:00:00Z.",
@@ -225,7 +225,7 @@ def test_rows_are_bounded() -> None:
 def test_a_bad_file_has_a_short_answer() -> None:
     found = problems(lines(*["never,1"] * 500))
     assert len(found) == PROBLEMS_SHOWN + 1
-    assert found[-1] == Problem("more_problems", "/csv", "480 more problems; 500 in all.")
+    assert found[-1] == ValueFault("more_problems", "/csv", "480 more problems; 500 in all.")
     exactly = problems(lines(*["never,1"] * PROBLEMS_SHOWN))
     assert [problem.code for problem in exactly] == ["bad_time"] * PROBLEMS_SHOWN
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.pricing.curve import Window
+from policies.pricing.curve import PriceWindow
 from policies.pricing.money import cost_mj, exact_cost, split_mj, to_money
 
 KWH_MJ = 3_600_000_000
 
 
-def windows_of(*lengths: float) -> list[Window]:
+def windows_of(*lengths: float) -> list[PriceWindow]:
     ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
-    return [Window(a, b, None) for a, b in pairwise([0, *ends])]
+    return [PriceWindow(a, b, None) for a, b in pairwise([0, *ends])]
 
 
 def test_a_kilowatt_hour_costs_its_price_to_the_last_place() -> None:
@@ -86,8 +86,8 @@ def test_energy_needs_time_and_a_sign() -> None:
     with pytest.raises(ValueError, match="length"):
         split_mj(5, [])
     with pytest.raises(ValueError, match="length"):
-        split_mj(5, [Window(3, 3, None)])
+        split_mj(5, [PriceWindow(3, 3, None)])
     with pytest.raises(ValueError, match="length"):
-        split_mj(5, [Window(0, 9, None), Window(4, 3, None)])
+        split_mj(5, [PriceWindow(0, 9, None), PriceWindow(4, 3, None)])
     with pytest.raises(ValueError, match="negative"):
         split_mj(-1, windows_of(1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from policies.pricing.peak import metered, months_of, next_watt, no_peaks_w, raised_w
-from policies.pricing.periods import Period
+from policies.pricing.periods import PricePeriod
 from policies.pricing.tariff import FlatTariff, HourlyTariff, TimeOfUseTariff
 
 PRICE = Decimal("0.1")
@@ -15,8 +15,8 @@ HOUR_S = 3600.0
 FEBRUARY_S = 1_706_745_600.0
 
 
-def period(from_h: int, to_h: int, charge: int | None, name: str = "") -> Period:
-    return Period(
+def period(from_h: int, to_h: int, charge: int | None, name: str = "") -> PricePeriod:
+    return PricePeriod(
         frozenset(range(1, 13)), frozenset(range(7)), from_h * 60, to_h * 60, PRICE, name,
         None if charge is None else Decimal(charge),
     )  # fmt: skip

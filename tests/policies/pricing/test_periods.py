@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.fault import Problem, pointer
-from policies.pricing.periods import MAX_PERIODS, Period, validate_periods
+from policies.pricing.periods import MAX_PERIODS, PricePeriod, validate_periods
+from policies.value_fault import ValueFault, pointer
 from tests.examples import examples
 
 YEAR = frozenset(range(1, 13))
 WEEK = frozenset(range(7))
-WHOLE = Period(YEAR, WEEK, 0, 1440, Decimal("0.2"))
+WHOLE = PricePeriod(YEAR, WEEK, 0, 1440, Decimal("0.2"))
 NIGHT = replace(WHOLE, to_minute=510)
 DAY = replace(WHOLE, from_minute=510, price_per_kwh=Decimal("0.3"))
 
 
-def codes(problems: list[Problem]) -> list[tuple[str, str]]:
+def codes(problems: list[ValueFault]) -> list[tuple[str, str]]:
     return [(problem.code, problem.pointer) for problem in problems]
 
 
@@ -48,7 +48,7 @@ def test_a_weekday_of_one_month_left_out_is_named() -> None:
 def test_an_overlap_points_to_the_later_period() -> None:
     extra = replace(WHOLE, months=frozenset({12}), weekdays=frozenset({5}), from_minute=1439)
     assert validate_periods([NIGHT, DAY, extra]) == [
-        Problem(
+        ValueFault(
             "overlap",
             "/periods/2",
             "Overlaps period 1, for example on a Saturday in December at 23:59.",
@@ -123,9 +123,9 @@ minutes = st.sampled_from([0, 1, 510, 720, 1290, 1439, 1440])
 
 
 @st.composite
-def random_periods(draw: st.DrawFn) -> Period:
+def random_periods(draw: st.DrawFn) -> PricePeriod:
     low, high = sorted(draw(st.tuples(minutes, minutes).filter(lambda pair: pair[0] != pair[1])))
-    return Period(
+    return PricePeriod(
         months=draw(st.sampled_from([YEAR, frozenset({1, 2}), YEAR - {1, 2}, frozenset({7})])),
         weekdays=draw(st.sampled_from([WEEK, frozenset(range(5)), frozenset({5, 6})])),
         from_minute=low,
@@ -136,7 +136,7 @@ def random_periods(draw: st.DrawFn) -> Period:
 
 @settings(deadline=None, max_examples=examples(40))
 @given(st.lists(random_periods(), min_size=1, max_size=4))
-def test_the_check_agrees_with_counting_every_minute(periods: list[Period]) -> None:
+def test_the_check_agrees_with_counting_every_minute(periods: list[PricePeriod]) -> None:
     seen: set[tuple[int, int, int]] = set()
     overlapping = []
     for i, period in enumerate(periods):

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.pricing.curve import Curve, Window
-from policies.pricing.periods import Period, validate_periods
+from policies.pricing.curve import PriceCurve, PriceWindow
+from policies.pricing.periods import PricePeriod, validate_periods
 from policies.pricing.tariff import (
-    CarbonSeries,
+    CarbonIntensity,
     FlatTariff,
     HourlyTariff,
     TimeOfUseTariff,
@@ -43,14 +43,14 @@ def day_and_night(timezone: str, *edges: int) -> TimeOfUseTariff:
     bounds = [0, *edges, 1440]
     return TimeOfUseTariff(
         tuple(
-            Period(YEAR, WEEK, low, high, DAY if i % 2 else NIGHT)
+            PricePeriod(YEAR, WEEK, low, high, DAY if i % 2 else NIGHT)
             for i, (low, high) in enumerate(pairwise(bounds))
         ),
         timezone,
     )
 
 
-def windows(curve: Curve) -> list[tuple[str, str, Decimal | None]]:
+def windows(curve: PriceCurve) -> list[tuple[str, str, Decimal | None]]:
     def clock(at_s: float) -> str:
         return f"{datetime.fromtimestamp(at_s, UTC):%H:%M}"
 
@@ -60,7 +60,7 @@ def windows(curve: Curve) -> list[tuple[str, str, Decimal | None]]:
 
 def test_a_flat_tariff_has_one_price() -> None:
     curve = FlatTariff(DAY).curve(1000, 5000)
-    assert list(curve.windows(1000, 5000)) == [Window(1000, 5000, DAY)]
+    assert list(curve.windows(1000, 5000)) == [PriceWindow(1000, 5000, DAY)]
 
 
 def test_the_day_that_loses_an_hour() -> None:
@@ -107,9 +107,9 @@ def test_a_change_within_the_repeated_hour_happens_twice() -> None:
 
 
 def test_months_and_weekdays_are_those_of_the_wall_clock() -> None:
-    sunday = Period(frozenset({3}), frozenset({6}), 0, 1440, Decimal(5))
-    march = Period(frozenset({3}), WEEK - {6}, 0, 1440, Decimal(1))
-    rest = Period(YEAR - {3}, WEEK, 0, 1440, Decimal(0))
+    sunday = PricePeriod(frozenset({3}), frozenset({6}), 0, 1440, Decimal(5))
+    march = PricePeriod(frozenset({3}), WEEK - {6}, 0, 1440, Decimal(1))
+    rest = PricePeriod(YEAR - {3}, WEEK, 0, 1440, Decimal(0))
     tariff = TimeOfUseTariff((sunday, march, rest), "Asia/Kolkata")
     # Sunday 1 March 2026 in Kolkata (UTC+05:30) begins at 18:30 UTC on Saturday 28 February.
     curve = tariff.curve(s("2026-02-28T12:00Z"), s("2026-03-02T12:00Z"))
@@ -123,11 +123,11 @@ def test_months_and_weekdays_are_those_of_the_wall_clock() -> None:
 def test_a_curve_may_start_and_end_between_edges() -> None:
     tariff = day_and_night("UTC", 60, 120)
     assert list(tariff.curve(3599, 7201).windows(0, 9000)) == [
-        Window(0, 3599, None),
-        Window(3599, 3600, NIGHT),
-        Window(3600, 7200, DAY),
-        Window(7200, 7201, NIGHT),
-        Window(7201, 9000, None),
+        PriceWindow(0, 3599, None),
+        PriceWindow(3599, 3600, NIGHT),
+        PriceWindow(3600, 7200, DAY),
+        PriceWindow(7200, 7201, NIGHT),
+        PriceWindow(7201, 9000, None),
     ]
 
 
@@ -180,20 +180,20 @@ def test_an_hourly_series_knows_its_hours_only() -> None:
     starts_s = np.array([0, 3600, 10_800])
     tariff = HourlyTariff(starts_s, (Decimal(1), Decimal(-2), Decimal(3)))
     assert list(tariff.curve(-100, 20_000).windows(-100, 20_000)) == [
-        Window(-100, 0, None),
-        Window(0, 3600, Decimal(1)),
-        Window(3600, 7200, Decimal(-2)),
-        Window(7200, 10_800, None),
-        Window(10_800, 14_400, Decimal(3)),
-        Window(14_400, 20_000, None),
+        PriceWindow(-100, 0, None),
+        PriceWindow(0, 3600, Decimal(1)),
+        PriceWindow(3600, 7200, Decimal(-2)),
+        PriceWindow(7200, 10_800, None),
+        PriceWindow(10_800, 14_400, Decimal(3)),
+        PriceWindow(14_400, 20_000, None),
     ]
     assert list(tariff.curve(1800, 3601).windows(1800, 3601)) == [
-        Window(1800, 3600, Decimal(1)),
-        Window(3600, 3601, Decimal(-2)),
+        PriceWindow(1800, 3600, Decimal(1)),
+        PriceWindow(3600, 3601, Decimal(-2)),
     ]
     assert list(tariff.curve(4000, 9000).windows(4000, 9000)) == [
-        Window(4000, 7200, Decimal(-2)),
-        Window(7200, 9000, None),
+        PriceWindow(4000, 7200, Decimal(-2)),
+        PriceWindow(7200, 9000, None),
     ]
 
 
@@ -216,12 +216,12 @@ def test_an_hourly_series_that_does_not_fit_is_refused(starts_s: list[int]) -> N
 
 
 def test_carbon_is_a_curve_too() -> None:
-    series = CarbonSeries(np.array([0, 3600]), (Decimal(400), Decimal(100)))
+    series = CarbonIntensity(np.array([0, 3600]), (Decimal(400), Decimal(100)))
     assert float(series.curve(0, 7200).cost(1000, 1800, 5400)) == pytest.approx(250)
 
 
 def test_tariffs_that_exist_are_valid() -> None:
-    whole = Period(YEAR, WEEK, 0, 1440, DAY)
+    whole = PricePeriod(YEAR, WEEK, 0, 1440, DAY)
     with pytest.raises(ValueError, match="/timezone"):
         TimeOfUseTariff((whole,), "Europe/Nowhere")
     with pytest.raises(ValueError, match="/periods/1: Overlaps"):
@@ -235,14 +235,14 @@ def test_tariffs_that_exist_are_valid() -> None:
     ["", "Europe", "europe/berlin", "../etc/passwd", "localtime", "right/UTC", "a\0b", "\ud800"],
 )
 def test_what_is_no_time_zone(timezone: str) -> None:
-    whole = Period(YEAR, WEEK, 0, 1440, DAY)
+    whole = PricePeriod(YEAR, WEEK, 0, 1440, DAY)
     (problem,) = validate_time_of_use([whole], timezone, None)
     assert (problem.code, problem.pointer) == ("unknown_timezone", "/timezone")
     assert problem.message.isascii()
 
 
 def test_demand_charges_of_a_tariff_are_checked() -> None:
-    whole = Period(YEAR, WEEK, 0, 1440, DAY)
+    whole = PricePeriod(YEAR, WEEK, 0, 1440, DAY)
     for charge in (Decimal(-1), Decimal("Infinity"), Decimal(100_001)):
         (flat,) = validate_flat(DAY, charge)
         (timed,) = validate_time_of_use([whole], "UTC", charge)
@@ -254,11 +254,11 @@ def test_demand_is_charged_for_the_month_and_once_per_name() -> None:
     assert demand_charge(Decimal(10), None) == 0
     assert demand_charge(Decimal(10), Decimal("21.3")) == 213
     peaks = [
-        Period(YEAR, WEEK, 0, 510, NIGHT),
-        Period(YEAR, WEEK, 510, 720, DAY, "half-peak", Decimal(6)),
-        Period(YEAR, WEEK, 720, 1080, DAY, "peak", Decimal(20)),
-        Period(YEAR, WEEK, 1080, 1290, DAY, "half-peak", Decimal(6)),
-        Period(YEAR, WEEK, 1290, 1440, NIGHT, "", Decimal(1)),
+        PricePeriod(YEAR, WEEK, 0, 510, NIGHT),
+        PricePeriod(YEAR, WEEK, 510, 720, DAY, "half-peak", Decimal(6)),
+        PricePeriod(YEAR, WEEK, 720, 1080, DAY, "peak", Decimal(20)),
+        PricePeriod(YEAR, WEEK, 1080, 1290, DAY, "half-peak", Decimal(6)),
+        PricePeriod(YEAR, WEEK, 1290, 1440, NIGHT, "", Decimal(1)),
     ]
     peaks_kw = [Decimal(kw) for kw in (50, 30, 10, 40, 5)]
     # 50 x 2 for the month, 40 x 6 for half-peak, 10 x 20 for peak, 5 x 1 for the last period.
@@ -267,14 +267,14 @@ def test_demand_is_charged_for_the_month_and_once_per_name() -> None:
         demand_charge(Decimal(50), None, peaks, peaks_kw[:-1])
 
 
-def public_periods(file: str, charge_column: str) -> tuple[Period, ...]:
+def public_periods(file: str, charge_column: str) -> tuple[PricePeriod, ...]:
     path = DATA / "tariffs" / file
     if not path.exists():
         pytest.skip(f"{file} is not below FAIRWATT_DATA")
     with path.open(newline="", encoding="utf-8") as lines:
         rows = [row for row in csv.DictReader(lines) if row["type"] == "energy"]
     return tuple(
-        Period(
+        PricePeriod(
             frozenset(range(int(row["month_start"]), int(row["month_end"]) + 1)),
             frozenset(range(int(row["weekday_start"]), int(row["weekday_end"]) + 1)),
             int(Decimal(row["hour_start"]) * 60),

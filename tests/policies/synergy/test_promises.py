@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from policies.bench.shares.needs import Needs, ProfileSpeeds, Share
 from policies.contract.columns import F64
 from policies.contract.plan import Plan
 from policies.contract.snapshot import Blocked, JobState, ProfileTable, Span
-from policies.explain.reasons import Reason
-from policies.shares.appetite import Appetite, Sensitivity, Share
-from policies.synergy.optimum import Claim, best_shares, optimum
+from policies.explain.reasons import WaitReason
+from policies.synergy.optimum import JobGroup, best_shares, optimum
 from tests.examples import examples
 from tests.policies.synergy.tables import CPUS, MEM_MIB, SPEEDS, after, planned, profiles, wants
 from tests.policies.worlds import Node, World
@@ -58,7 +58,7 @@ def crowds(draw: st.DrawFn) -> tuple[World, ProfileTable]:
 def speed_of(table: ProfileTable, world: World, row: int) -> tuple[float, float]:
     """What a running job has, and what it would have with its proportional share."""
     job = world.jobs[row]
-    measured = Sensitivity(table, job.columns["profile"])
+    measured = ProfileSpeeds(table, job.columns["profile"])
     cpus = sum(piece[2] for piece in job.on) // job.gpus
     mem_mib = sum(piece[3] for piece in job.on) // job.gpus
     return measured.at(Share(cpus, mem_mib)), measured.at(Share(CPUS_PER_GPU, MEM_PER_GPU))
@@ -106,7 +106,7 @@ def test_no_gpu_is_idle_for_lack_of_cpus_or_memory(
         free = int(np.bitwise_count(snapshot.nodes.free_gpus).sum())
         waiting = [world.jobs[wait.job - 1000] for wait in plan.iter_waits()]
         # What is free may be set aside for a job whose other GPUs are just being given up.
-        claimed = any(wait.reason == Reason.PREEMPTED_WORK for wait in plan.iter_waits())
+        claimed = any(wait.reason == WaitReason.PREEMPTED_WORK for wait in plan.iter_waits())
         assert claimed or all(job.gpus > free for job in waiting if not job.columns["blocked"])
         world = following(world, plan, done)
 
@@ -128,11 +128,11 @@ def test_opt_bounds_every_packing(crowd: tuple[World, ProfileTable]) -> None:
 def test_the_linear_program_against_every_choice() -> None:
     own = Share(CPUS_PER_GPU, MEM_PER_GPU)
     kinds = [
-        Sensitivity(profiles(), row).appetite(own, Share(12, 4000), Share(0, 0))
+        ProfileSpeeds(profiles(), row).needs(own, Share(12, 4000), Share(0, 0))
         for row in range(len(SPEEDS))
     ]
     for crowd in itertools.combinations_with_replacement(range(3), 4):
-        bound = optimum([Claim(kinds[kind], 1, 1) for kind in crowd], 12, 4000)
+        bound = optimum([JobGroup(kinds[kind], 1, 1) for kind in crowd], 12, 4000)
         assert bound is not None
         best = _best([kinds[kind] for kind in crowd])
         assert best <= bound.total_speed + 1e-9
@@ -140,8 +140,8 @@ def test_the_linear_program_against_every_choice() -> None:
         assert bound.total_speed - best < 2 * 1.4
 
 
-def _best(crowd: list[Appetite]) -> float:
-    choices = itertools.product(*(appetite.points for appetite in crowd))
+def _best(crowd: list[Needs]) -> float:
+    choices = itertools.product(*(needs.points for needs in crowd))
     return max(
         sum(point.speed for point in choice)
         for choice in choices
@@ -150,7 +150,7 @@ def _best(crowd: list[Appetite]) -> float:
 
 
 def test_whoever_has_a_share_of_the_optimum_keeps_it() -> None:
-    image = Sensitivity(profiles(), 0).appetite(Share(3, 1000), Share(12, 4000), Share(0, 0))
+    image = ProfileSpeeds(profiles(), 0).needs(Share(3, 1000), Share(12, 4000), Share(0, 0))
     jobs = [(row, 1, image, share) for row, share in enumerate([Share(3, 1000), Share(9, 1000)])]
     shares, bound = best_shares(jobs, 12, 4000)
     assert shares == {0: Share(3, 1000), 1: Share(9, 1000)}

@@ -1,7 +1,7 @@
 """TUNE by hand: the demand, else the proportional share, else what others have beyond theirs."""
 
 from policies.contract.snapshot import JobState
-from policies.explain.reasons import Reason
+from policies.explain.reasons import WaitReason
 from tests.policies.synergy.tables import (
     IMAGE,
     LANGUAGE,
@@ -132,7 +132,7 @@ def test_the_order_decides_who_runs_and_the_others_are_told() -> None:
     world = World([FOUR], jobs)
     first = planned(world, ordering="srtf")
     assert [(p.job, p.for_job) for p in first.preempts] == [(1000, 1001)]
-    assert [wait.reason for wait in first.iter_waits()] == [Reason.PREEMPTED_WORK]
+    assert [wait.reason for wait in first.iter_waits()] == [WaitReason.PREEMPTED_WORK]
     second = after(after(world, first), planned(after(world, first), ordering="srtf"))
     assert [start.job for start in planned(second, ordering="srtf").starts] == [1001]
     assert planned(world, ordering="fifo").preempts == ()
