@@ -1,1 +1,1 @@
-"""The machines: clusters, nodes, GPUs, tariffs and who may join them."""
+"""The machines: clusters, how they are cut, nodes, GPUs and who may join them."""

@@ -1,4 +1,4 @@
-"""Reads of the machines; every tenant may look at them, quotas are each tenant's own."""
+"""Reads of the machines; every tenant may look at them."""
 
 from django.db.models import Prefetch, QuerySet
 
