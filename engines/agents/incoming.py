@@ -18,7 +18,7 @@ from jobs.prepared_statements import fetch
 
 OVER = (Attempt.State.ENDED, Attempt.State.LOST)
 _BEGUN = (Part.State.RUNNING, Part.State.STOPPING)
-_TOLD = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
+_REPORTED = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
 # A part only moves forward; an older report of an earlier stage changes nothing.
 _RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, Part.State.ENDED: 3}
 
@@ -156,7 +156,7 @@ def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
         part.end = report.end or ""
         part.exit_code, part.signal = report.exit_code, report.signal
         part.detail = report.detail
-    part.save(update_fields=_TOLD)
+    part.save(update_fields=_REPORTED)
 
 
 def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:

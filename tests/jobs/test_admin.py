@@ -172,5 +172,5 @@ def test_a_profile_is_made_changed_and_deleted(browser: Client, world: World) ->
 
 def test_a_bad_profile_says_where(browser: Client, world: World) -> None:
     answer = save_profile(browser, "add", tenant=world.ours.pk, name="p", dataset_mib="-1")
-    assert "Must be above 0.0." in answer.content.decode()
+    assert "Must be above 0." in answer.content.decode()
     assert not Profile.objects.exists()

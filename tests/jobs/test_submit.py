@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from jobs import prepared_statements
 from jobs.models import Job, JobEvent, Profile
+from jobs.specs import JobSpec
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import JOBS, SUBMIT, Submit, World
@@ -108,6 +109,14 @@ def test_a_submit_takes_few_round_trips(member: Api, monkeypatch: pytest.MonkeyP
         member.post(JOBS, SUBMIT)
     # The job with its event; and the login, the audit, the transaction's begin and end.
     assert (len(stored), len(taken)) == (1, 4), [query["sql"][:60] for query in taken]
+
+
+def test_each_member_of_a_spec_has_a_column_or_a_reader() -> None:
+    columns = {field.column for field in Job._meta.concrete_fields}
+    references = {"tenant", "cluster", "partition", "profile"}
+    read = {"gpus", "points", "profile_first", "depends_on"}
+    assert {f"{name}_id" for name in references} <= columns
+    assert set(JobSpec.__struct_fields__) - columns == references | read
 
 
 @pytest.fixture
