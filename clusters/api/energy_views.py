@@ -50,7 +50,7 @@ class TariffViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyM
     def rows(self) -> QuerySet[Tariff]:
         return selectors.tariffs()
 
-    def input(self, *, partial: bool = False) -> dict[str, Any]:
+    def input(self, *, partial: bool = False) -> Any:
         # DRF would hand `partial` down to each period, whose members are not optional.
         return super().input(partial=False)
 
