@@ -30,7 +30,7 @@ class Filter:
         help_text: str = "",
     ) -> None:
         """The column is that of the parameter's own name, unless `field_name` names another."""
-        self.field_name, self.lookup_expr = field_name, lookup_expr
+        self.field_name, self.lookup_expr = field_name or "", lookup_expr
         self.exclude, self.required, self.help_text = exclude, required, help_text
 
     def __set_name__(self, owner: type, name: str) -> None:
