@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection
 
 from agent.wire import AttemptReport, End, EnergyMethod, State
-from energy.boots import boot_number
+from energy.telemetry.boots import boot_number
 
 # By then the readings of an attempt's last seconds have come in, too.
 LAST_SAMPLES = timedelta(seconds=10)
@@ -17,7 +17,8 @@ HOUR_SETTLES = timedelta(minutes=2)
 # was given away: such a reading is left out, and counted for its node.
 _READ = """
 WITH reported AS (
-    SELECT gpu.id AS gpu_id, reported.start_mj, reported.now_mj, reported.integrated, allocation.tenant_id,
+    SELECT gpu.id AS gpu_id, reported.start_mj, reported.now_mj, reported.integrated,
+           allocation.tenant_id,
            2.0 * kind.max_w
                * (extract(epoch FROM %(until)s - allocation.held_at) * 1000 + 60000) AS most_mj
     FROM unnest(%(uuids)s::text[], %(starts)s::int8[], %(nows)s::int8[], %(integrated)s::bool[])

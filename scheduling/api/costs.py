@@ -17,7 +17,7 @@ from scheduling.costs import cluster_costs
 class CostsView(JSONView):
     """What the policy expected ended jobs to cost, energy and tardiness, and what they did cost.
 
-    Only jobs that were placed by a policy that reckons in money are told of. Of a job that was
+    Only jobs that were placed by a policy that reckons in money are counted. Of a job that was
     moved, resized or started again, each prediction counts for the time until the next.
     """
 

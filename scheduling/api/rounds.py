@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpResponse
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -13,7 +13,6 @@ from rest.filters import ChoiceFilter, IntegerFilter, TextFilter
 from rest.problems import NotFound
 from rest.structs import show
 from rest.views import Answer, JSONView, ListMixin, RetrieveMixin, respond
-from scheduling import selectors
 from scheduling.api import structs
 from scheduling.decisions import decisions
 from scheduling.models import Round
@@ -35,7 +34,9 @@ class RoundViewSet(ListMixin, RetrieveMixin):
     }
 
     def rows(self) -> QuerySet[Round]:
-        return selectors.rounds()
+        """Without the stored snapshot and plan, which are megabytes."""
+        rows = Round.objects.annotate(cluster_name=F("cluster__name"))
+        return rows.defer("snapshot", "plan")
 
     @action(detail=True, methods=["get"])
     def decisions(self, request: Request, **kwargs: Any) -> HttpResponse:

@@ -108,7 +108,7 @@ _CLOCK = f"""
 CASE WHEN {_IS_MOVING} THEN (attempt.relocation->>'clock_mhz')::int8
      ELSE coalesce(attempt.clock_mhz, 0) END
 """
-# Of a gang only one node hears of steps; a few of them are no speed yet. A job on its way has none
+# Of a gang only one node reports steps; a few of them are no speed yet. A job on its way has none
 # where it goes.
 _SPEED = f"""
 coalesce((SELECT max(part.speed_steps / part.speed_s) FROM jobs_part part

@@ -1,4 +1,4 @@
-"""Forecasts over HTTP: ask for one, look at them, and at what each foresaw for your jobs."""
+"""Forecasts over HTTP: ask for one, read them, and what each expects of your jobs."""
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -44,7 +44,7 @@ class ForecastRequestView(JSONView):
 
 
 class ClusterForecastViewSet(ListMixin):
-    """Forecasts of a cluster, with how well they foresaw the starts of the jobs you may see."""
+    """Forecasts of a cluster, with how near they came to the starts of the jobs you may see."""
 
     resource = "cluster_forecasts"
     rights = {"list": "forecasts.read"}

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from clusters.api.fresh import FreshRetrieveMixin
 from energy.budgets.proof import proof
-from energy.budgets.watch import hurry
+from energy.budgets.watch import request_round
 from energy.models import PowerBudget
 from energy.services.power_budgets import (
     power_budget_draft,
@@ -61,7 +61,7 @@ class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
             if only_asked:
                 return Answer(self.shown(row))
             ordered = power_budget_order(caller=self.caller, row=row)
-            hurry(cluster.pk, now)
+            request_round(cluster.pk, now)
             location = f"{request.path.rstrip('/')}/{ordered.pk}/"
             answer = self.answer(ordered)
             return Answer(answer.body, 200, {**answer.headers, "Location": location})
@@ -75,4 +75,4 @@ class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
     def perform_destroy(self, row: PowerBudget) -> None:
         now = timezone.now()
         power_budget_withdraw(caller=self.caller, row=row, now=now)
-        hurry(row.cluster_id, now)
+        request_round(row.cluster_id, now)

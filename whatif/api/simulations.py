@@ -1,4 +1,4 @@
-"""Simulations over HTTP: ask, look, cancel, read what came out."""
+"""Simulations over HTTP: ask, read, cancel, and the results."""
 
 from collections.abc import Mapping
 from typing import Any

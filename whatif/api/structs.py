@@ -22,7 +22,8 @@ from simulator.generate.model import model_names
 from whatif.models import Simulation, WorkState
 
 if TYPE_CHECKING:
-    PolicyName = TraceModel = str
+    PolicyName = str
+    TraceModel = str
 else:
     PolicyName = Literal[registry.policy_names()]
     TraceModel = Literal[tuple(model_names())]
