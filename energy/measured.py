@@ -1,10 +1,15 @@
 """What a cluster draws, from its GPUs' counters; hosts are estimated, as in the ledger."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
+
+# Readings of a minute that come later than that are not counted.
+SETTLES = timedelta(minutes=5)
+# Of one count: a budget that is given late in a month has weeks to catch up with.
+CATCH_UP_MOST = timedelta(hours=1)
 
 # A node's host draws its idle watts while the node is not off, and its span to the peak by the
 # share of its GPUs that attempts hold. A GPU without readings counts as unread, not as zero.

@@ -19,7 +19,7 @@ def due_clusters(now: datetime) -> list[int]:
 
 
 def round_claim(cluster_id: int, *, now: datetime) -> bool:
-    """Take the due round; of two that try, one is told no."""
+    """Take the due round; of two that try, one gets it."""
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, {"cluster": cluster_id, "now": now})
         return bool(cursor.rowcount)

@@ -1,10 +1,13 @@
 """One run of a policy, what it decided, and all that is needed to replay it."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Abs
 
 from policies.contract.policy import ROUNDING
+from rest.constraints import Check, Rule
 
 
 class Round(models.Model):
@@ -49,17 +52,31 @@ class Round(models.Model):
     shadow_ms = models.FloatField(null=True)
     shadow_difference = models.JSONField(null=True)
 
+    explained: ClassVar = {"cluster": Rule("in_use", "", "The cluster still has rounds.")}
+
     class Meta:
         constraints = (
-            models.CheckConstraint(condition=Q(status__in=("done", "failed")), name="round_status"),
-            models.CheckConstraint(
+            Check(
+                condition=Q(status__in=("done", "failed")),
+                name="round_status",
+                pointer="",
+                violation_error_code="invalid_status",
+                violation_error_message="A round is done or failed.",
+            ),
+            Check(
                 condition=Q(bound__isnull=True, gap__isnull=True)
                 | Q(bound__isnull=False, gap__isnull=False, gap__gte=0, objective__isnull=False),
                 name="round_gap",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="A bound has a gap, not negative, and an objective.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(bound__lte=F("objective") + ROUNDING * Abs(F("objective"))),
                 name="round_bound",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="A bound is not above the objective.",
             ),
         )
         indexes = (
@@ -85,6 +102,12 @@ class Decision(models.Model):
     reason = models.TextField()
     evidence = models.JSONField(default=dict)
     applied = models.BooleanField(default=True)
+
+    explained: ClassVar = {
+        "tenant": Rule("in_use", "", "The tenant still has jobs."),
+        "round": Rule("round_gone", "", "The round is gone."),
+        "scheduling_decision_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+    }
 
     class Meta:
         indexes = (models.Index(fields=["job", "-id"], name="decision_by_job"),)

@@ -1,13 +1,8 @@
-"""Django's entry for the room, and what its constraints mean to a caller."""
+"""Django's entry for what would happen."""
 
 from django.apps import AppConfig
-
-from whatif.constraints import explain_constraints
 
 
 class WhatifConfig(AppConfig):
     name = "whatif"
     verbose_name = "What if"
-
-    def ready(self) -> None:
-        explain_constraints()

@@ -27,7 +27,7 @@ SHORTEST_INTERVAL_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class FirstWindow:
     """Where the budget is in force first."""
 
     from_at: datetime
@@ -37,11 +37,11 @@ class Looked:
 def estimate(row: PowerBudget, *, now: datetime) -> dict[str, Any]:
     """What the cluster's own policy would do under the budget; nothing is changed."""
     cluster = row.cluster
-    looked = first_window(row)
+    window = first_window(row)
     snapshot = _without_windows(load_snapshot(cluster, now=now, seed=0), cluster)
-    others = windows(cluster, from_at=now, until_at=looked.until_at)
+    others = windows(cluster, from_at=now, until_at=window.until_at)
     ends_s = monotonic() + BUDGET_S
-    length_s = (looked.until_at - looked.from_at).total_seconds()
+    length_s = (window.until_at - window.from_at).total_seconds()
     pace = pace_of(snapshot, cluster)
     interval_s = max(SHORTEST_INTERVAL_S, length_s / ROUNDS_PER_WINDOW)
     shed = estimate_shed(
@@ -49,24 +49,24 @@ def estimate(row: PowerBudget, *, now: datetime) -> dict[str, Any]:
         build(cluster.policy, cluster.policy_parameters),
         replace(pace, interval_s=min(pace.interval_s, interval_s)),
         guess_of(cluster.pk),
-        window=_window(row, looked.from_at, looked.until_at, snapshot),
+        window=_window(row, window.from_at, window.until_at, snapshot),
         others=[
             _window(other, start, end, snapshot)
             for other in others
             if other.pk != row.pk
-            for start, end in spans(other, now, looked.until_at)
+            for start, end in spans(other, now, window.until_at)
         ],
         left_out=left_out(snapshot),
         out_of_time=lambda: monotonic() > ends_s,
     )
-    return _told(shed, row, looked)
+    return _estimate(shed, window)
 
 
-def first_window(row: PowerBudget) -> Looked:
+def first_window(row: PowerBudget) -> FirstWindow:
     until_at = row.starts_at + LONGEST
     found = [span for span in spans(row, row.starts_at, until_at) if span[1] > row.starts_at]
     start, end = found[0] if found else (row.starts_at, until_at)
-    return Looked(start, min(end, start + LONGEST))
+    return FirstWindow(start, min(end, start + LONGEST))
 
 
 def _window(row: PowerBudget, start: datetime, end: datetime, snapshot: Snapshot) -> BudgetWindow:
@@ -88,11 +88,11 @@ def _without_windows(snapshot: Snapshot, cluster: Cluster) -> Snapshot:
     return replace(snapshot, power_budget_w=own_w, partitions=PartitionTable.of(**columns))
 
 
-def _told(shed: Shed, row: PowerBudget, looked: Looked) -> dict[str, Any]:
-    seconds = (looked.until_at - looked.from_at).total_seconds()
+def _estimate(shed: Shed, window: FirstWindow) -> dict[str, Any]:
+    seconds = (window.until_at - window.from_at).total_seconds()
     return {
-        "from_at": _text(looked.from_at.timestamp()),
-        "until_at": _text(looked.until_at.timestamp()),
+        "from_at": _text(window.from_at.timestamp()),
+        "until_at": _text(window.until_at.timestamp()),
         "baseline_w": shed.baseline_w,
         "expected_w": shed.expected_w,
         "highest_w": shed.highest_w,

@@ -42,17 +42,17 @@ UPDATE whatif_forecast SET state = 'running', started_at = %s WHERE id = %s AND 
 """
 
 # Rows that somebody else holds are skipped: a forecast is never worth waiting for a lock.
-_TELL_JOBS = """
-WITH told AS (
+_UPDATE_JOBS = """
+WITH expected AS (
     SELECT * FROM unnest(%s::int8[], %s::timestamptz[], %s::timestamptz[], %s::timestamptz[])
-        AS told (id, start_at, low_at, high_at)
+        AS expected (id, start_at, low_at, high_at)
 ), free AS (
     SELECT job.id FROM jobs_job job WHERE job.id = ANY(%s) AND job.state = 'queued'
     ORDER BY job.id FOR NO KEY UPDATE SKIP LOCKED
 )
-UPDATE jobs_job job SET forecast_start_at = told.start_at, forecast_low_at = told.low_at,
-       forecast_high_at = told.high_at, forecast_at = %s
-FROM told JOIN free ON free.id = told.id WHERE job.id = told.id
+UPDATE jobs_job job SET forecast_start_at = expected.start_at, forecast_low_at = expected.low_at,
+       forecast_high_at = expected.high_at, forecast_at = %s
+FROM expected JOIN free ON free.id = expected.id WHERE job.id = expected.id
 """
 
 
@@ -86,7 +86,7 @@ def _make(forecast: Forecast, now: datetime) -> None:
     )
     with transaction.atomic():
         _store(forecast, snapshot, found)
-        _tell_jobs(found, now)
+        _update_jobs(found, now)
         digest = snapshot.digest()
         _end(forecast, WorkState.SUCCEEDED, made_at=now, snapshot_digest=digest)
 
@@ -145,7 +145,7 @@ def _store(forecast: Forecast, snapshot: Snapshot, found: pure.QueueForecast) ->
     )
 
 
-def _tell_jobs(found: pure.QueueForecast, now: datetime) -> None:
+def _update_jobs(found: pure.QueueForecast, now: datetime) -> None:
     """What `explain` shows."""
     columns = [
         [_at(time_s) for time_s in times_s.tolist()]
@@ -153,7 +153,7 @@ def _tell_jobs(found: pure.QueueForecast, now: datetime) -> None:
     ]
     jobs = found.job.tolist()
     with connection.cursor() as cursor:
-        cursor.execute(_TELL_JOBS, [jobs, *columns, jobs, now])
+        cursor.execute(_UPDATE_JOBS, [jobs, *columns, jobs, now])
 
 
 def _end(forecast: Forecast, state: WorkState, **columns: object) -> None:

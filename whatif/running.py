@@ -20,7 +20,7 @@ from simulator.report.series import series_of
 from whatif.claims import Superseded, claim, write
 from whatif.models import SimulationRun, WorkState
 from whatif.results import settle
-from whatif.worlds import Ready, ready, tenant_names
+from whatif.worlds import PreparedRun, prepare, tenant_names
 
 SOFT_LIMIT_S = 600
 HARD_LIMIT_S = 660
@@ -35,7 +35,7 @@ class TooLarge(Exception):
 
 
 def run_claimed(run_id: int, *, now: datetime) -> None:
-    """Harmless when repeated: of two workers one is told no, and an ended run stays as it is."""
+    """Harmless when repeated: of two workers one gets the run, and an ended run stays as it is."""
     run = claim(run_id, now=now)
     if run is None:
         return
@@ -53,7 +53,7 @@ def run_claimed(run_id: int, *, now: datetime) -> None:
 
 def _found(run: SimulationRun, now: datetime) -> dict[str, Any]:
     simulation = run.simulation
-    prepared = ready(simulation, run, now=now)
+    prepared = prepare(simulation, run, now=now)
     jobs = len(prepared.engine.setting.jobs)
     write(run, jobs_total=jobs)
     outcome = prepared.engine.run(_reporting(run, prepared))
@@ -79,7 +79,7 @@ def _series(outcome: Outcome, measured: Any) -> bytes:
 
 
 def _reporting(
-    run: SimulationRun, prepared: Ready, clock: Callable[[], float] = monotonic
+    run: SimulationRun, prepared: PreparedRun, clock: Callable[[], float] = monotonic
 ) -> Progress:
     """Writes progress at most once a second, and notices there that the run is no longer ours."""
     origin_s = prepared.engine.setting.origin_s

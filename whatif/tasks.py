@@ -1,4 +1,4 @@
-"""Celery's doorbells: each reads the clock, calls one service and does nothing else."""
+"""Celery's tasks: each reads the clock, calls one service and does nothing else."""
 
 from datetime import timedelta
 
@@ -7,21 +7,21 @@ from django.utils import timezone
 
 from clusters.models import Cluster
 from jobs.models import Job
-from whatif import claims, doorbell, forecasting, running, scoring
+from whatif import claims, dispatch, forecasting, running, scoring
 from whatif.services import forecast_request
 
 FORECAST_EVERY = timedelta(seconds=30)
 
 
 @shared_task(
-    name=doorbell.RUN, soft_time_limit=running.SOFT_LIMIT_S, time_limit=running.HARD_LIMIT_S
+    name=dispatch.RUN, soft_time_limit=running.SOFT_LIMIT_S, time_limit=running.HARD_LIMIT_S
 )
 def run_simulation(run_id: int) -> None:
     running.run_claimed(run_id, now=timezone.now())
 
 
 @shared_task(
-    name=doorbell.FORECAST,
+    name=dispatch.FORECAST,
     soft_time_limit=forecasting.SOFT_LIMIT_S,
     time_limit=forecasting.HARD_LIMIT_S,
 )
@@ -45,4 +45,4 @@ def sweep() -> None:
     now = timezone.now()
     scoring.score_forecasts()
     scoring.forget(now=now)
-    doorbell.ring(doorbell.RUN, claims.abandoned(now=now))
+    dispatch.send(dispatch.RUN, claims.abandoned(now=now))

@@ -29,7 +29,7 @@ from whatif.request import TRACE_FILE, scenario_of
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class PreparedRun:
     """`read` says what was used of the trace."""
 
     engine: Engine
@@ -37,13 +37,13 @@ class Ready:
     read: list[str]
 
 
-def ready(simulation: Simulation, run: SimulationRun, *, now: datetime) -> Ready:
+def prepare(simulation: Simulation, run: SimulationRun, *, now: datetime) -> PreparedRun:
     if simulation.kind == Simulation.Kind.LIVE:
         return _live(simulation, run, now)
     return _of_trace(simulation, run, now)
 
 
-def _of_trace(simulation: Simulation, run: SimulationRun, now: datetime) -> Ready:
+def _of_trace(simulation: Simulation, run: SimulationRun, now: datetime) -> PreparedRun:
     request = simulation.request
     machines = None if simulation.cluster is None else _machines(simulation.cluster, now)
     with tempfile.TemporaryDirectory(prefix="fairwatt-simulation-") as name:
@@ -54,10 +54,12 @@ def _of_trace(simulation: Simulation, run: SimulationRun, now: datetime) -> Read
     setting = replace(built.setting, price=price, tariff=tariff)
     pace = replace(built.pace, until_s=_until_s(request, setting.origin_s))
     engine = Engine(setting, build_policy(run.policy, run.parameters), pace)
-    return Ready(engine, tariff, [line for report in built.reports for line in report.lines()])
+    return PreparedRun(
+        engine, tariff, [line for report in built.reports for line in report.lines()]
+    )
 
 
-def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Ready:
+def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> PreparedRun:
     if simulation.cluster is None:
         raise ValueError("a live simulation has a cluster")
     request, snapshot = simulation.request, shared_snapshot(simulation, now=now)
@@ -73,7 +75,7 @@ def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Ready:
     guess = replace(guess_of(simulation.cluster.pk), seed=run.seed)
     policy = build_policy(run.policy, run.parameters)
     engine = engine_from(snapshot, policy, pace, guess, price=price, tariff=tariff).engine
-    return Ready(engine, tariff, [])
+    return PreparedRun(engine, tariff, [])
 
 
 def tenant_names(engine: Engine, simulation: Simulation) -> tuple[str, ...]:

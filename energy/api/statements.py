@@ -3,17 +3,17 @@
 import csv
 import io
 from collections.abc import Iterable
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
+from msgspec.structs import asdict
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from clusters.models import Cluster, Node
-from energy.api import examples, serializers
+from energy.api import structs
 from energy.ledger.balance import node_balance
 from energy.ledger.job_energy import job_energy
 from energy.ledger.reprice import reprice
@@ -24,7 +24,7 @@ from rest.filters import InstantFilter, IntegerFilter
 from rest.json import JSONRenderer
 from rest.problems import Invalid, NotFound
 from rest.schema import AutoSchema
-from rest.serializers import represented
+from rest.structs import given, show
 from rest.views import Answer, JSONView, respond
 from tenancy import audit
 from tenancy.models import Tenant
@@ -36,6 +36,10 @@ LIMIT = BoundedFilter(1000, 100)
 REPRICE_MOST = timedelta(days=31)
 _COLUMNS = ("job_id", "name", "cluster", "gpu_mj", "host_mj", "unpriced_mj", "cost", "currency",
             "carbon_g")  # fmt: skip
+EXAMPLE = (
+    "job_id,name,cluster,gpu_mj,host_mj,unpriced_mj,cost,currency,carbon_g\r\n"
+    "4711,train-resnet,demo,1440000000,360000000,0,0.174000000000,EUR,228.000000000000\r\n"
+)
 # A spreadsheet would take such a text for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -45,15 +49,13 @@ class JobEnergyView(JSONView):
 
     resource = "job_energy"
     rights = {"get": "job_energy.read"}
-    output = serializers.JobEnergyOut
-    examples = examples.JOB_ENERGY
+    output = structs.JobEnergyOut
 
     def get(self, request: Request, job_id: str) -> HttpResponse:
         job = selectors.jobs(self.caller).filter(pk=int(job_id)).first()
         if job is None:
             raise NotFound
-        found = asdict(job_energy(self.caller, job))
-        return respond(Answer(represented(serializers.JobEnergyOut, found)))
+        return respond(Answer(show(structs.JobEnergyOut, job_energy(self.caller, job))))
 
 
 class CsvRenderer(BaseRenderer):
@@ -69,7 +71,7 @@ class StatementSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses = super()._get_response_bodies(direction)
         content = responses["200"]["content"]
-        content[CSV] = {"schema": {"type": "string"}, "example": examples.STATEMENT_CSV}
+        content[CSV] = {"schema": {"type": "string"}, "example": EXAMPLE}
         return responses
 
 
@@ -78,7 +80,7 @@ class StatementView(JSONView):
 
     resource = "statements"
     rights = {"get": "statements.read"}
-    output = serializers.StatementOut
+    output = structs.StatementOut
     query_parameters = {
         "get": {
             "from": InstantFilter(help_text="Windows that begin then or later; this month."),
@@ -87,7 +89,6 @@ class StatementView(JSONView):
             "cursor": IntegerFilter(),
         }
     }
-    examples = examples.STATEMENT
     renderer_classes = (JSONRenderer, CsvRenderer)
     schema = StatementSchema()
 
@@ -107,11 +108,11 @@ class StatementView(JSONView):
             after=asked.get("cursor", 0),
             limit=asked.get("limit", LIMIT.default),
         )
-        return respond(Answer(represented(serializers.StatementOut, asdict(found))))
+        return respond(Answer(show(structs.StatementOut, found)))
 
     def _csv(self, tenant: Tenant, from_at: datetime, until_at: datetime) -> HttpResponse:
         rows = lines(rows_between(self.caller, tenant, from_at, until_at))
-        shown = (represented(serializers.StatementLineOut, row) for row in rows.iterator())
+        shown = (asdict(show(structs.StatementLineOut, row)) for row in rows.iterator())
         name = f"{tenant.name}-{from_at:%Y%m%d}-{until_at:%Y%m%d}.csv"
         return HttpResponse(
             csv_text(shown),
@@ -144,20 +145,13 @@ class NodeEnergyView(JSONView):
 
     resource = "node_energy"
     rights = {"get": "node_energy.read"}
-    output = serializers.NodeEnergyOut
-    examples = examples.NODE_ENERGY
+    output = structs.NodeEnergyOut
 
     def get(self, request: Request, node_id: str) -> HttpResponse:
         node = Node.objects.filter(pk=int(node_id)).first()
         if node is None:
             raise NotFound
-        found = {
-            "node": node.name,
-            "samples_refused": node.samples_refused,
-            "samples_shed": node.samples_shed,
-            "gpus": node_balance(node),
-        }
-        return respond(Answer(represented(serializers.NodeEnergyOut, found)))
+        return respond(Answer(show(structs.NodeEnergyOut, node, gpus=node_balance(node))))
 
 
 class RepriceView(JSONView):
@@ -165,12 +159,11 @@ class RepriceView(JSONView):
 
     resource = "reprice"
     rights = {"post": "ledger.write"}
-    output = serializers.RepricedOut
-    inputs = {"post": serializers.RepriceIn}
-    examples = examples.REPRICE
+    output = structs.RepricedOut
+    inputs = {"post": structs.RepriceIn}
 
     def post(self, request: Request, cluster_id: str) -> HttpResponse:
-        span = self.input()
+        span = given(self.input())
         cluster = Cluster.objects.select_related("tariff").filter(pk=int(cluster_id)).first()
         if cluster is None:
             raise NotFound
@@ -180,6 +173,6 @@ class RepriceView(JSONView):
         def effect() -> Answer:
             written = reprice(cluster, now=timezone.now(), **span)
             audit.record(self.caller, "ledger.reprice", cluster, {**span, "rows": written})
-            return Answer({"rows": written})
+            return Answer(structs.RepricedOut(written))
 
         return self.write(effect)

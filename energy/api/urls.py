@@ -2,7 +2,7 @@
 
 from django.urls import re_path
 
-from energy.api.power_views import ClusterPowerView
+from energy.api.power import ClusterPowerView
 from energy.api.statements import JobEnergyView, NodeEnergyView, RepriceView, StatementView
 from rest.routing import ID
 

@@ -1,7 +1,7 @@
 """What a cluster may still draw of its energy per day or month, PUE included.
 
-Minutes are counted once their readings are in (energy/budgets/energy_meter.py). What was drawn
-since then is taken to be what the last measured minute says.
+Minutes are counted once their readings are in. What was drawn since then is taken to be what the
+last measured minute says.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,11 @@ from zoneinfo import ZoneInfo
 
 from clusters.models import Cluster
 from energy.budgets.power import Span
+from energy.measured import CATCH_UP_MOST, SETTLES, measured_minutes
 from energy.models import PowerState
 
 WH_J = 3600.0
+MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,29 @@ def energy_left(cluster: Cluster, *, now: datetime) -> EnergyLeft | None:
         budget_wh=cluster.energy_budget_wh,
         drawn_wh=drawn_j / WH_J,
     )
+
+
+def energy_count(state: PowerState, cluster: Cluster, *, now: datetime) -> bool:
+    """Add the minutes that have settled; whether a period has begun, which a round should know."""
+    if cluster.energy_budget_wh is None:
+        state.energy_from_at = state.energy_counted_at = None
+        state.energy_drawn_j = 0.0
+        return False
+    from_at, _ = energy_period(cluster, now)
+    begun = state.energy_from_at != from_at
+    if begun or state.energy_counted_at is None:
+        state.energy_from_at = state.energy_counted_at = from_at
+        state.energy_drawn_j = 0.0
+    counted_at = state.energy_counted_at
+    until_at = min((now - SETTLES).replace(second=0, microsecond=0), counted_at + CATCH_UP_MOST)
+    if until_at > counted_at:
+        minutes = measured_minutes(
+            cluster.pk, partition_id=None, from_at=counted_at, until_at=until_at
+        )
+        drawn_j = sum(watts for _, watts, _ in minutes) * MINUTE_S
+        state.energy_drawn_j += drawn_j * float(cluster.pue)
+        state.energy_counted_at = until_at
+    return begun
 
 
 def energy_period(cluster: Cluster, now: datetime) -> Span:

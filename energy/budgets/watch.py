@@ -15,9 +15,8 @@ from django.db.models import Q, Value
 from django.db.models.functions import Greatest
 
 from clusters.models import Cluster, Partition
-from energy.budgets.energy_meter import energy_count
-from energy.budgets.peak import charged
-from energy.budgets.peak_meter import demand_count
+from energy.budgets.energy import energy_count
+from energy.budgets.peak import charged, demand_count
 from energy.budgets.power import LEAD, WattLimits, budgets_between, budgets_throughout
 from energy.measured import MeasuredPower, measure
 from energy.models import PowerBreach, PowerBudget, PowerState
@@ -92,7 +91,7 @@ def _watch_cluster(cluster: Cluster, now: datetime) -> None:
                 demand_count(state, cluster, now=now)
             state.save()
             if news:
-                hurry(cluster.pk, now)
+                request_round(cluster.pk, now)
 
 
 def _is_due(cluster: Cluster, until_at: datetime) -> bool:
@@ -166,8 +165,8 @@ def _note_breach(
         )
 
 
-def hurry(cluster_id: int, now: datetime) -> None:
-    """A round at once; the nudge is only latency, so the next tick is told as well."""
+def request_round(cluster_id: int, now: datetime) -> None:
+    """A round at once; the nudge is only latency, so the next tick knows as well."""
     Cluster.objects.filter(pk=cluster_id, next_round_at__gt=now).update(next_round_at=now)
     nudge(cluster_id)
 

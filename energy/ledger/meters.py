@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection
 
 from agent.wire import AttemptReport, End, EnergyMethod, State
-from energy.boots import boot_number
+from energy.telemetry.boots import boot_number
 
 # By then the readings of an attempt's last seconds have come in, too.
 LAST_SAMPLES = timedelta(seconds=10)

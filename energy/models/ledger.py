@@ -1,9 +1,12 @@
 """What attempts drew: counters at both ends, and the ledger of joules and money."""
 
 from decimal import Decimal
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
+
+from rest.constraints import Check, Rule, Unique
 
 
 class Meter(models.Model):
@@ -30,14 +33,35 @@ class Meter(models.Model):
     # When the ledger looks at it again; null: never.
     due_at = models.DateTimeField(null=True)
 
+    explained: ClassVar = {
+        "tenant": Rule("in_use", "", "The tenant has drawn energy."),
+        "gpu": Rule("in_use", "", "An attempt was metered on the GPU."),
+        "boot": Rule("in_use", "", "An attempt was metered in this boot."),
+        "energy_meter_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["attempt", "gpu"], name="meter_once_per_gpu"),
-            models.CheckConstraint(
-                condition=Q(start_mj__gte=0, now_mj__gte=F("start_mj")), name="meter_rises"
+            Unique(
+                fields=["attempt", "gpu"],
+                name="meter_once_per_gpu",
+                pointer="",
+                violation_error_code="meter_exists",
+                violation_error_message="The attempt has a meter on the GPU.",
             ),
-            models.CheckConstraint(
-                condition=Q(until_at__gte=F("since_at")), name="meter_ends_after_start"
+            Check(
+                condition=Q(start_mj__gte=0, now_mj__gte=F("start_mj")),
+                name="meter_rises",
+                pointer="",
+                violation_error_code="invalid_meter",
+                violation_error_message="A counter does not fall.",
+            ),
+            Check(
+                condition=Q(until_at__gte=F("since_at")),
+                name="meter_ends_after_start",
+                pointer="",
+                violation_error_code="invalid_meter",
+                violation_error_message="A meter is read last after it is read first.",
             ),
         )
         indexes = (
@@ -80,12 +104,35 @@ class LedgerRow(models.Model):
     coverage = models.FloatField()
     written_at = models.DateTimeField()
 
+    explained: ClassVar = {
+        "tenant": Rule("in_use", "", "The ledger names the tenant."),
+        "cluster": Rule("in_use", "", "The ledger names the cluster."),
+        "gpu": Rule("in_use", "", "The ledger names the GPU."),
+        "energy_ledgerrow_attempt_of_tenant": Rule("in_use", "", "The ledger names the attempt."),
+    }
+
     class Meta:
         constraints = (
-            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="ledger_window"),
-            models.CheckConstraint(condition=Q(coverage__range=(0, 1)), name="ledger_coverage"),
-            models.CheckConstraint(
-                condition=Q(method__in=("counter", "integrated")), name="ledger_method"
+            Check(
+                condition=Q(ends_at__gt=F("starts_at")),
+                name="ledger_window",
+                pointer="",
+                violation_error_code="invalid_window",
+                violation_error_message="A window ends after it begins.",
+            ),
+            Check(
+                condition=Q(coverage__range=(0, 1)),
+                name="ledger_coverage",
+                pointer="",
+                violation_error_code="invalid_coverage",
+                violation_error_message="A coverage is 0 to 1.",
+            ),
+            Check(
+                condition=Q(method__in=("counter", "integrated")),
+                name="ledger_method",
+                pointer="",
+                violation_error_code="invalid_method",
+                violation_error_message="Energy is counted or integrated.",
             ),
         )
         indexes = (

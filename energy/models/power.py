@@ -1,11 +1,16 @@
 """Watts that a cluster or partition may draw, what it was measured to draw, and where it broke."""
 
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
+
 DAY_MINUTES = 1440
+_NO_PARTITION = Rule("unknown_partition", "", "The partition is gone.")
 
 
 class PowerBudget(models.Model):
@@ -34,14 +39,27 @@ class PowerBudget(models.Model):
     version = models.BigIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
 
+    explained: ClassVar = {
+        "energy_powerbudget_partition_of_cluster": Rule(
+            "unknown_partition", "/partition", "A budget is for a partition of its own cluster."
+        )
+    }
+
     class Meta:
         constraints = (
-            models.CheckConstraint(condition=Q(watts__gt=0), name="power_budget_watts"),
-            models.CheckConstraint(
+            Check(
+                condition=Q(watts__gt=0),
+                name="power_budget_watts",
+                violation_error_code="out_of_range",
+                violation_error_message="A power budget is positive.",
+            ),
+            Check(
                 condition=Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),
                 name="power_budget_window",
+                violation_error_code="window_over",
+                violation_error_message="A window ends after its start.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(from_minute__isnull=True, to_minute__isnull=True)
                 | Q(
                     from_minute__isnull=False,
@@ -51,6 +69,9 @@ class PowerBudget(models.Model):
                 )
                 & ~Q(from_minute=F("to_minute")),
                 name="power_budget_daily",
+                pointer="/to_minute",
+                violation_error_code="half_a_day",
+                violation_error_message="Give two different minutes of the day, or none.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "-id"], name="power_budget_by_cluster"),)
@@ -90,15 +111,26 @@ class PowerState(models.Model):
     demand_counted_at = models.DateTimeField(null=True)
     demand_peaks_w = ArrayField(models.FloatField(), default=list)
 
+    explained: ClassVar = {"energy_powerstate_partition_of_cluster": _NO_PARTITION}
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(
-                fields=["cluster", "partition"], nulls_distinct=False, name="power_state_once"
+            Unique(
+                fields=["cluster", "partition"],
+                nulls_distinct=False,
+                name="power_state_once",
+                pointer="",
+                violation_error_code="conflict",
+                violation_error_message="There is one state per cluster and partition.",
             ),
-            models.CheckConstraint(
-                condition=Q(correction_w__gte=0), name="power_correction_lowers"
+            Check(
+                condition=Q(correction_w__gte=0),
+                name="power_correction_lowers",
+                pointer="",
+                violation_error_code="out_of_range",
+                violation_error_message="A correction is not negative.",
             ),
-            models.CheckConstraint(
+            Check(
                 condition=Q(energy_from_at__isnull=True, energy_counted_at__isnull=True)
                 | Q(
                     energy_from_at__isnull=False,
@@ -106,8 +138,17 @@ class PowerState(models.Model):
                     energy_counted_at__gte=F("energy_from_at"),
                 ),
                 name="power_energy_counted",
+                pointer="",
+                violation_error_code="out_of_range",
+                violation_error_message="Energy is counted from its period's start on.",
             ),
-            models.CheckConstraint(condition=Q(energy_drawn_j__gte=0), name="power_energy_drawn"),
+            Check(
+                condition=Q(energy_drawn_j__gte=0),
+                name="power_energy_drawn",
+                pointer="",
+                violation_error_code="out_of_range",
+                violation_error_message="Energy that was drawn is not negative.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -127,17 +168,26 @@ class PowerBreach(models.Model):
     seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
 
+    explained: ClassVar = {"energy_powerbreach_partition_of_cluster": _NO_PARTITION}
+
     class Meta:
         verbose_name_plural = "power breaches"
         constraints = (
-            models.UniqueConstraint(
+            Unique(
                 fields=["cluster", "partition"],
                 nulls_distinct=False,
                 condition=Q(ended_at__isnull=True),
                 name="one_open_breach",
+                pointer="",
+                violation_error_code="conflict",
+                violation_error_message="One breach of a cluster or partition is open at a time.",
             ),
-            models.CheckConstraint(
-                condition=Q(worst_w__gt=F("budget_w")), name="power_breach_is_above"
+            Check(
+                condition=Q(worst_w__gt=F("budget_w")),
+                name="power_breach_is_above",
+                pointer="",
+                violation_error_code="out_of_range",
+                violation_error_message="A breach lies above its budget.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "-id"], name="power_breach_by_cluster"),)

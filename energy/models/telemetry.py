@@ -3,6 +3,8 @@
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 
+from rest.constraints import Unique
+
 
 class Boot(models.Model):
     """One life of a node's kernel; counters and the numbers of samples belong to one."""
@@ -13,7 +15,13 @@ class Boot(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["node", "boot_id"], name="boot_once_per_node"),
+            Unique(
+                fields=["node", "boot_id"],
+                name="boot_once_per_node",
+                pointer="",
+                violation_error_code="conflict",
+                violation_error_message="The node has reported this boot already.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -94,7 +102,13 @@ class SampleMinute(models.Model):
 
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["gpu", "minute_at", "boot"], name="minute_once"),
+            Unique(
+                fields=["gpu", "minute_at", "boot"],
+                name="minute_once",
+                pointer="",
+                violation_error_code="conflict",
+                violation_error_message="A GPU's minute is kept once.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -116,7 +130,15 @@ class GpuCounter(models.Model):
     gap_mj = models.BigIntegerField(default=0)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=["gpu", "boot"], name="counter_once"),)
+        constraints = (
+            Unique(
+                fields=["gpu", "boot"],
+                name="counter_once",
+                pointer="",
+                violation_error_code="conflict",
+                violation_error_message="A GPU's counter of one boot is kept once.",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"gpu {self.gpu_id}: {self.last_mj - self.first_mj} mJ"

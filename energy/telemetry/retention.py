@@ -1,4 +1,4 @@
-"""How long samples, minutes and logs are kept; what samples told about gaps stays."""
+"""How long samples, minutes and logs are kept; what samples showed of gaps stays."""
 
 from datetime import UTC, datetime, timedelta
 

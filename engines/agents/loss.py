@@ -121,7 +121,7 @@ def _give_up(dead: datetime, now: datetime) -> None:
 def _lose(attempt_id: int, job_id: int, now: datetime) -> None:
     job = Job.objects.select_for_update().get(pk=job_id)
     attempt = Attempt.objects.select_for_update().get(pk=attempt_id)
-    relocation.lock_way(attempt, now=now)
+    relocation.lock_relocation(attempt, now=now)
     if not attempts_end([attempt_id], state=Attempt.State.LOST, reason="node_lost", now=now):
         return
     to, reason = _after_loss(job, attempt)
@@ -129,7 +129,7 @@ def _lose(attempt_id: int, job_id: int, now: datetime) -> None:
     sources = [state for state in holding if to in MOVES[state]]
     advance_jobs([job_id], sources=sources, to=to, reason=reason, now=now)
     if to is JobState.QUEUED:
-        relocation.carry_on(attempt, job, now=now)
+        relocation.start_relocated(attempt, job, now=now)
     nudge(job.cluster_id)
 
 

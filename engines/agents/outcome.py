@@ -55,7 +55,7 @@ def _failure(job: Job, attempt: Attempt, part: Part) -> JobMove:
 def attempt_finish(attempt: Attempt, job: Job, parts: Sequence[Part], *, now: datetime) -> None:
     """End the attempt, free its GPUs and move the job on; the job's row is locked."""
     outcome = verdict(job, attempt, parts)
-    relocation.lock_way(attempt, now=now)
+    relocation.lock_relocation(attempt, now=now)
     attempts_end([attempt.pk], state=Attempt.State.ENDED, reason=outcome.reason, now=now)
     if job.state == State.PLACED and outcome.to is State.SUCCEEDED:
         advance([job.pk], sources=[State.PLACED], to=State.RUNNING, reason="started", now=now)
@@ -68,5 +68,5 @@ def attempt_finish(attempt: Attempt, job: Job, parts: Sequence[Part], *, now: da
         detail={"attempt": attempt.number, "detail": outcome.detail},
     )
     if outcome.to is State.QUEUED:
-        relocation.carry_on(attempt, job, now=now)
+        relocation.start_relocated(attempt, job, now=now)
     nudge(job.cluster_id)

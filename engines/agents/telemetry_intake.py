@@ -15,7 +15,7 @@ from django.db.models import F
 
 from agent.wire import EnergyMethod, Telemetry
 from clusters.models import Node
-from energy.boots import boot_number, gpus_of
+from energy.telemetry.boots import boot_number, gpus_of
 from engines.agents.authentication import Sender
 from engines.agents.stale import StaleEpoch
 from rest.problems import Contradiction, Problem

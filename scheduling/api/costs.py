@@ -1,7 +1,5 @@
 """Predicted against actual cost over HTTP."""
 
-from dataclasses import asdict
-
 from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
@@ -10,22 +8,22 @@ from clusters.models import Cluster
 from energy.api.statements import LIMIT, span_of
 from rest.filters import InstantFilter
 from rest.problems import NotFound
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import Answer, JSONView, respond
-from scheduling.api import examples, serializers
+from scheduling.api import structs
 from scheduling.costs import cluster_costs
 
 
 class CostsView(JSONView):
     """What the policy expected ended jobs to cost, energy and tardiness, and what they did cost.
 
-    Only jobs that were placed by a policy that reckons in money are told of. Of a job that was
+    Only jobs that were placed by a policy that reckons in money are counted. Of a job that was
     moved, resized or started again, each prediction counts for the time until the next.
     """
 
     resource = "costs"
     rights = {"get": "costs.read"}
-    output = serializers.CostsOut
+    output = structs.CostsOut
     query_parameters = {
         "get": {
             "from": InstantFilter(help_text="Jobs that ended then or later; this month."),
@@ -33,7 +31,6 @@ class CostsView(JSONView):
             "limit": LIMIT,
         }
     }
-    examples = examples.COSTS
 
     def get(self, request: Request, cluster_id: str) -> HttpResponse:
         asked = self.query()
@@ -43,4 +40,4 @@ class CostsView(JSONView):
             raise NotFound
         limit = asked.get("limit", LIMIT.default)
         found = cluster_costs(cluster, from_at=from_at, until_at=until_at, limit=limit)
-        return respond(Answer(represented(serializers.CostsOut, asdict(found))))
+        return respond(Answer(show(structs.CostsOut, found)))

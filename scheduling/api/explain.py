@@ -1,6 +1,5 @@
 """Why a job is where it is, over HTTP."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django.db.models import QuerySet
@@ -9,17 +8,16 @@ from rest_framework.request import Request
 
 from jobs import selectors
 from jobs.models import Job
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import Answer, ResourceViewSet, respond
-from scheduling.api import examples, serializers
+from scheduling.api import structs
 from scheduling.explain import explain
 
 
 class JobExplainViewSet(ResourceViewSet):
     resource = "jobs"
     rights = {"explain": "decisions.read"}
-    output = serializers.ExplanationOut
-    examples = examples.EXPLAIN
+    output = structs.ExplanationOut
 
     def rows(self) -> QuerySet[Job]:
         return selectors.jobs(self.caller)
@@ -27,5 +25,4 @@ class JobExplainViewSet(ResourceViewSet):
     def explain(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Why the job is where it is, and what would start it sooner."""
         job = self.row()
-        explained = {"job_id": job.pk, **asdict(explain(job))}
-        return respond(Answer(represented(serializers.ExplanationOut, explained)))
+        return respond(Answer(show(structs.ExplanationOut, explain(job), job_id=job.pk)))

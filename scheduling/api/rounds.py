@@ -2,19 +2,18 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpResponse
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from clusters.models import Cluster
-from jobs.api.filters import LIMIT, ROUNDS
-from rest.filters import IntegerFilter
+from jobs.api.filters import LIMIT, ROUNDS, NamedFilter
+from rest.filters import ChoiceFilter, IntegerFilter, TextFilter
 from rest.problems import NotFound
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import Answer, JSONView, ListMixin, RetrieveMixin, respond
-from scheduling import selectors
-from scheduling.api import examples, filters, serializers
+from scheduling.api import structs
 from scheduling.decisions import decisions
 from scheduling.models import Round
 from scheduling.shadow_report import shadow_report
@@ -25,14 +24,19 @@ class RoundViewSet(ListMixin, RetrieveMixin):
 
     resource = "rounds"
     rights = {"list": "rounds.read", "retrieve": "rounds.read", "decisions": "decisions.read"}
-    output = serializers.RoundOut
-    outputs = {"decisions": serializers.DecisionPage}
+    output = structs.RoundOut
+    outputs = {"decisions": structs.DecisionPage}
     query_parameters = {"decisions": {"limit": LIMIT, "cursor": IntegerFilter()}}
-    examples = examples.ROUNDS
-    filterset_class = filters.RoundFilters
+    filters = {
+        "cluster": NamedFilter(Cluster, "cluster"),
+        "status": ChoiceFilter(Round.Status),
+        "policy": TextFilter(),
+    }
 
     def rows(self) -> QuerySet[Round]:
-        return selectors.rounds()
+        """Without the stored snapshot and plan, which are megabytes."""
+        rows = Round.objects.annotate(cluster_name=F("cluster__name"))
+        return rows.defer("snapshot", "plan")
 
     @action(detail=True, methods=["get"])
     def decisions(self, request: Request, **kwargs: Any) -> HttpResponse:
@@ -45,7 +49,7 @@ class RoundViewSet(ListMixin, RetrieveMixin):
         found = decisions(self.caller, entry, after=asked.get("cursor", 0), limit=limit + 1)
         page = found[:limit]
         body = {"items": page, "next": str(page[-1].job_id) if len(found) > limit else None}
-        return respond(Answer(represented(serializers.DecisionPage, body)))
+        return respond(Answer(show(structs.DecisionPage, body)))
 
 
 class ShadowView(JSONView):
@@ -53,13 +57,12 @@ class ShadowView(JSONView):
 
     resource = "shadow"
     rights = {"get": "rounds.read"}
-    output = serializers.ShadowOut
+    output = structs.ShadowOut
     query_parameters = {"get": {"rounds": ROUNDS}}
-    examples = examples.SHADOW
 
     def get(self, request: Request, cluster_id: str) -> HttpResponse:
         cluster = Cluster.objects.filter(pk=int(cluster_id)).first()
         if cluster is None:
             raise NotFound
         report = shadow_report(cluster, rounds=self.query().get("rounds", ROUNDS.default))
-        return respond(Answer(represented(serializers.ShadowOut, report)))
+        return respond(Answer(show(structs.ShadowOut, report)))

@@ -83,14 +83,14 @@ def relocate(
     attempts = _lock(entries, cluster_id)
     at_once = {job: pk for job, (pk, state) in attempts.items() if state == Attempt.State.OFFERED}
     _lock_nodes(_nodes(entries.values()), at_once.values())
-    able = _who_can_go(_holders([entries[job] for job in attempts], cluster_id))
+    able = _able(_holders([entries[job] for job in attempts], cluster_id))
     for reason in (MOVED, RESIZED):
         going = [job for job in able if reason_of(entries[job]) == reason]
         advance(
             going, sources=[State.PLACED, State.RUNNING], to=State.PREEMPTING, reason=reason,
             now=now, detail={"round": round_id},
         )  # fmt: skip
-        _go_at_once(
+        _relocate_offered(
             {job: at_once[job] for job in going if job in at_once},
             entries, cluster_id=cluster_id, round_id=round_id, reason=reason, now=now,
         )  # fmt: skip
@@ -98,7 +98,7 @@ def relocate(
     return able
 
 
-def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
+def start_relocated(attempt: Attempt, job: Job, *, now: datetime) -> bool:
     """The attempt has ended and its job is queued: start the next one where it should go on."""
     relocation = _in_force(attempt, now)
     if relocation is None:
@@ -114,7 +114,7 @@ def carry_on(attempt: Attempt, job: Job, *, now: datetime) -> bool:
         return False
 
 
-def lock_way(attempt: Attempt, *, now: datetime) -> None:
+def lock_relocation(attempt: Attempt, *, now: datetime) -> None:
     """Nodes are locked by ascending id: those it leaves together with those its job goes to."""
     relocation = _in_force(attempt, now)
     if relocation is not None:
@@ -151,7 +151,7 @@ def _lock_nodes(nodes: Iterable[int], attempts: Iterable[int]) -> None:
         cursor.execute(_LOCK_NODES, {"nodes": list(nodes), "attempts": list(attempts)})
 
 
-def _who_can_go(holders: Mapping[int, frozenset[int]]) -> list[int]:
+def _able(holders: Mapping[int, frozenset[int]]) -> list[int]:
     """Those whose place is free, and circles of jobs that hold each other's: these go as a whole.
 
     Behind somebody who goes to a free place it is better to run on until that is done.
@@ -183,7 +183,7 @@ def _holders(entries: Sequence[Change], cluster_id: int) -> dict[int, frozenset[
     }
 
 
-def _go_at_once(
+def _relocate_offered(
     attempts: Mapping[int, int],
     entries: Mapping[int, Change],
     *,

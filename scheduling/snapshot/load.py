@@ -1,8 +1,8 @@
 """Rows of one cluster become a Snapshot, in a fixed number of queries and one consistent view."""
 
+from dataclasses import fields
 from datetime import datetime
 from math import inf
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from clusters.models import Cluster, GpuType, Partition
 from energy.budgets.energy import energy_left
 from energy.budgets.peak import demand_seen
 from energy.budgets.power import planned_budgets
+from policies.contract.columns import ColumnTable
 from policies.contract.snapshot import (
     Blocked,
     GpuTypeTable,
@@ -25,12 +26,10 @@ from policies.contract.snapshot import (
     TenantTable,
 )
 from scheduling.snapshot import queries
-from scheduling.snapshot.copy_read import read
+from scheduling.snapshot.copy_read import Rows
 from scheduling.snapshot.profile_tensors import profile_table
 from scheduling.snapshot.remaining import Where, remaining_s, steps_per_s
 from tariffs.curves import price_curves
-
-Rows = npt.NDArray[Any]
 
 # Indexed by the position that queries.NODES gives each state, counted from one; 8 boots.
 _NODE_STATES = np.array([-1, 0, 1, 2, 3, 3, 3, 3, 4])
@@ -48,13 +47,10 @@ def load_snapshot(cluster: Cluster, *, now: datetime, seed: int) -> Snapshot:
 def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     gpu_types = list(GpuType.objects.order_by("id"))
     partitions = list(Partition.objects.filter(cluster=cluster).order_by("id"))
-    tenants = _read_tenants()
-    nodes = _read_nodes(cluster.pk, now.timestamp())
-    jobs = _read_jobs(cluster.pk, now.timestamp())
-    pieces = read(
-        queries.PLACEMENTS.format(cluster=cluster.pk, now_s=now.timestamp()),
-        job="i8", node="i8", gpus="i8", cpus="i8", mem_mib="i8",
-    )  # fmt: skip
+    tenants = queries.TENANTS.read()
+    nodes = queries.NODES.read(cluster=cluster.pk, now_s=now.timestamp())
+    jobs = queries.JOBS.read(cluster=cluster.pk, now_s=now.timestamp())
+    pieces = queries.PLACEMENTS.read(cluster=cluster.pk, now_s=now.timestamp())
     type_ids = np.array([kind.pk for kind in gpu_types], np.int64)
     partition_ids = np.array([partition.pk for partition in partitions], np.int64)
     placements = _placements(jobs, nodes, pieces)
@@ -102,29 +98,10 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     )
 
 
-def _read_tenants() -> Rows:
-    return read(queries.TENANTS, id="i8", weight="f8", quota="i8", used="i8", energy_left_j="f8")
-
-
-def _read_nodes(cluster_id: int, now_s: float) -> Rows:
-    return read(
-        queries.NODES.format(cluster=cluster_id, now_s=now_s),
-        id="i8", state="i8", partition="i8", gpu_type="i8", rack="i8", switch="i8",
-        cpus="i8", free_cpus="i8", mem_mib="i8", free_mem_mib="i8",
-        host_idle_w="f8", host_peak_w="f8", gpus="i8", healthy="i8", held="i8",
-    )  # fmt: skip
-
-
-def _read_jobs(cluster_id: int, now_s: float) -> Rows:
-    return read(
-        queries.JOBS.format(cluster=cluster_id, now_s=now_s),
-        state="i8", id="i8", tenant="i8", profile="i8", partition="i8", held="i8", unmet="i8",
-        priority="i8", submitted_s="f8", deadline_s="f8", tardiness_weight="f8",
-        min_gpus="i8", max_gpus="i8", gpu_types="i8", cpus_per_gpu="i8", mem_mib_per_gpu="i8",
-        span="i8", preemptible="i8", work_total="f8", work_done="f8", attained_gpu_s="f8",
-        est_total_s="f8", checkpoint_s="f8", restart_cost_s="f8",
-        started_s="f8", clock_mhz="i8", gpus="i8", steps_per_s="f8",
-    )  # fmt: skip
+def _of_same_name(table: type[ColumnTable], rows: Rows) -> dict[str, Rows]:
+    """The columns that need no translation: what was read has the name that policies know."""
+    read = rows.dtype.names or ()
+    return {field.name: rows[field.name] for field in fields(table) if field.name in read}
 
 
 def _job_table(
@@ -139,7 +116,7 @@ def _job_table(
     run_s = np.maximum(now_s - np.nan_to_num(jobs["started_s"], nan=now_s), 0)
     attained_gpu_s = jobs["attained_gpu_s"] + run_s * jobs["gpus"]
     profile = _row_of(jobs["profile"], profiles.id)
-    gpu_types = jobs["gpu_types"].astype(np.int64).view(np.uint64)
+    gpu_types = _mask(jobs["gpu_types"])
     gpus = np.where(jobs["gpus"] > 0, jobs["gpus"], jobs["min_gpus"])
     predicted_per_s = steps_per_s(
         Where(profile, held_type, gpu_types, gpus, jobs["clock_mhz"]), profiles
@@ -147,48 +124,31 @@ def _job_table(
     work_left = np.maximum(jobs["work_total"] - jobs["work_done"], 0)
     by_estimate_s = np.maximum(jobs["est_total_s"] - attained_gpu_s / jobs["min_gpus"], 0)
     blocked = np.where(jobs["unmet"] > 0, Blocked.DEPENDENCY, Blocked.NO)
-    return JobTable.of(
-        id=jobs["id"],
-        tenant=_row_of(jobs["tenant"], tenant_ids),
-        profile=profile,
-        partition=_row_of(jobs["partition"], partition_ids),
-        state=jobs["state"],
-        blocked=np.where(jobs["held"] > 0, Blocked.HELD, blocked),
-        priority=jobs["priority"],
-        submitted_s=jobs["submitted_s"],
-        deadline_s=jobs["deadline_s"],
-        tardiness_weight=jobs["tardiness_weight"],
-        min_gpus=jobs["min_gpus"],
-        max_gpus=jobs["max_gpus"],
-        gpu_types=gpu_types,
-        cpus_per_gpu=jobs["cpus_per_gpu"],
-        mem_mib_per_gpu=jobs["mem_mib_per_gpu"],
-        span=jobs["span"] - 1,
-        preemptible=jobs["preemptible"] > 0,
-        work_total=jobs["work_total"],
-        work_left=work_left,
-        attained_gpu_s=attained_gpu_s,
-        est_total_s=np.where(
+    translated = {
+        "tenant": _row_of(jobs["tenant"], tenant_ids),
+        "profile": profile,
+        "partition": _row_of(jobs["partition"], partition_ids),
+        "blocked": np.where(jobs["held"] > 0, Blocked.HELD, blocked),
+        "gpu_types": gpu_types,
+        "work_left": work_left,
+        "attained_gpu_s": attained_gpu_s,
+        "est_total_s": np.where(
             np.isnan(jobs["est_total_s"]), jobs["work_total"] / predicted_per_s, jobs["est_total_s"]
         ),
-        est_run_s=remaining_s(work_left, jobs["steps_per_s"], predicted_per_s, by_estimate_s),
-        started_s=jobs["started_s"],
-        checkpoint_s=jobs["checkpoint_s"],
-        restart_cost_s=jobs["restart_cost_s"],
-        clock_mhz=jobs["clock_mhz"],
-    )
+        "est_run_s": remaining_s(work_left, jobs["steps_per_s"], predicted_per_s, by_estimate_s),
+    }
+    return JobTable.of(**{**_of_same_name(JobTable, jobs), **translated})
 
 
 def _placements(jobs: Rows, nodes: Rows, pieces: Rows) -> Placements:
     """Pieces come ordered by job id, as the jobs do, so each job's are contiguous."""
     offset = np.searchsorted(pieces["job"], np.append(jobs["id"], np.iinfo(np.int64).max))
-    return Placements.of(
-        offset=offset,
-        node=_row_of(pieces["node"], nodes["id"]),
-        gpus=pieces["gpus"].astype(np.int64).view(np.uint64),
-        cpus=pieces["cpus"],
-        mem_mib=pieces["mem_mib"],
-    )
+    translated = {
+        "offset": offset,
+        "node": _row_of(pieces["node"], nodes["id"]),
+        "gpus": _mask(pieces["gpus"]),
+    }
+    return Placements.of(**{**_of_same_name(Placements, pieces), **translated})
 
 
 def _held_types(placements: Placements, nodes: NodeTable) -> Rows:
@@ -200,40 +160,26 @@ def _held_types(placements: Placements, nodes: NodeTable) -> Rows:
 
 
 def _node_table(nodes: Rows, partition_ids: Rows, type_ids: Rows) -> NodeTable:
-    return NodeTable.of(
-        id=nodes["id"],
-        state=_NODE_STATES[nodes["state"]],
-        partition=_row_of(nodes["partition"], partition_ids),
-        gpu_type=_row_of(nodes["gpu_type"], type_ids),
-        gpus=nodes["gpus"],
-        free_gpus=(nodes["healthy"] & ~nodes["held"]).astype(np.int64).view(np.uint64),
-        cpus=nodes["cpus"],
-        free_cpus=nodes["free_cpus"],
-        mem_mib=nodes["mem_mib"],
-        free_mem_mib=nodes["free_mem_mib"],
-        rack=_row_of(nodes["rack"], np.unique(nodes["rack"][nodes["rack"] >= 0])),
-        switch=_row_of(nodes["switch"], np.unique(nodes["switch"][nodes["switch"] >= 0])),
-        host_idle_w=nodes["host_idle_w"],
-        host_peak_w=nodes["host_peak_w"],
-    )
+    translated = {
+        "state": _NODE_STATES[nodes["state"]],
+        "partition": _row_of(nodes["partition"], partition_ids),
+        "gpu_type": _row_of(nodes["gpu_type"], type_ids),
+        "free_gpus": _mask(nodes["healthy"] & ~nodes["held"]),
+        "rack": _row_of(nodes["rack"], np.unique(nodes["rack"][nodes["rack"] >= 0])),
+        "switch": _row_of(nodes["switch"], np.unique(nodes["switch"][nodes["switch"] >= 0])),
+    }
+    return NodeTable.of(**{**_of_same_name(NodeTable, nodes), **translated})
 
 
 def _tenant_table(tenants: Rows, type_ids: Rows) -> TenantTable:
-    quotas = read(queries.QUOTAS, tenant="i8", gpu_type="i8", gpus="i8", used="i8")
+    quotas = queries.QUOTAS.read()
     quota_by_type = np.full((len(tenants), len(type_ids)), -1, np.int32)
     used_by_type = np.zeros_like(quota_by_type)
     cells = _row_of(quotas["tenant"], tenants["id"]), _row_of(quotas["gpu_type"], type_ids)
     quota_by_type[cells] = quotas["gpus"]
     used_by_type[cells] = quotas["used"]
-    return TenantTable.of(
-        id=tenants["id"],
-        weight=tenants["weight"],
-        quota_gpus=tenants["quota"],
-        used_gpus=tenants["used"],
-        quota_by_type=quota_by_type,
-        used_by_type=used_by_type,
-        energy_left_j=tenants["energy_left_j"],
-    )
+    quotas_of = {"quota_by_type": quota_by_type, "used_by_type": used_by_type}
+    return TenantTable.of(**{**_of_same_name(TenantTable, tenants), **quotas_of})
 
 
 def _prices(cluster: Cluster, now: datetime) -> PriceTable:
@@ -254,3 +200,8 @@ def _row_of(ids: Rows, ascending_ids: Rows) -> npt.NDArray[np.int64]:
         return np.full(len(ids), -1, np.int64)
     rows = np.minimum(np.searchsorted(ascending_ids, ids), len(ascending_ids) - 1)
     return np.where(ascending_ids[rows] == ids, rows, -1)
+
+
+def _mask(bits: Rows) -> npt.NDArray[np.uint64]:
+    """The sign of an int8 of Postgres is bit 63."""
+    return bits.astype(np.int64).view(np.uint64)

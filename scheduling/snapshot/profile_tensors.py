@@ -11,7 +11,7 @@ from policies.contract.snapshot import ProfileTable
 from policies.performance.application import Application
 from policies.performance.tensors import profile_table as table_of
 
-# Where speed is told over CPUs and memory per GPU, if anybody in the queue depends on them.
+# Where speed is given over CPUs and memory per GPU, if anybody in the queue depends on them.
 CPUS = (*range(1, 11), 12, 16, 24, 32, 48, 64)
 MEM_MIB = tuple(1024 * gib for gib in (4, 8, 16, 32, 64, 128, 256, 512))
 MOST_COUNTS = 64

@@ -1,14 +1,17 @@
-"""The bulk reads of a round; each returns only int8 and float8 columns, never NULL.
+"""The bulk reads of a round, each column declared once.
 
-The whole snapshot takes the same number of queries however long the queue is. Rows are bounded:
-of each tenant's queue the first TENANT_WINDOW jobs by priority and age, of all tenants together
-the first QUEUE_WINDOW. `{cluster}` is a bigint and `{now_s}` a float; nothing else is interpolated.
+A column that the snapshot's table has by the same name gets there by itself (load.py); a new one is
+one line here. The whole snapshot takes the same number of queries however long the queue is. Rows
+are bounded: of each tenant's queue the first TENANT_WINDOW jobs by priority and age, of all tenants
+together the first QUEUE_WINDOW. `{cluster}` is a bigint and `{now_s}` a float; nothing else is
+interpolated.
 
 A job that is being moved is seen where it goes: it runs there, at its new clock, and cannot be
 stopped again meanwhile. What it leaves is free only once it has stopped.
 """
 
 from clusters.services.site_power import SWITCHED_ON
+from scheduling.snapshot.copy_read import Column, Query, second_selected, selected
 
 TENANT_WINDOW = 10_000
 QUEUE_WINDOW = 20_000
@@ -17,6 +20,7 @@ SPEED_STEPS = 5
 _MOVING = (
     "attempt.state NOT IN ('ended', 'lost') AND attempt.relocation_until_at > to_timestamp({now_s})"
 )
+_IS_MOVING = "coalesce(attempt.relocation_until_at > to_timestamp({now_s}), false)"
 
 # The new places of jobs on their way, a row per node.
 _RELOCATIONS = f"""
@@ -29,7 +33,39 @@ CROSS JOIN LATERAL jsonb_to_recordset(attempt.relocation->'pieces')
 WHERE attempt.cluster_id = {{cluster}} AND {_MOVING}
 """
 
-NODES = f"""
+# Counted from one; load.py says which of the contract's states each is. 8 boots.
+_NODE_STATE = f"""
+CASE WHEN node.state = 'joining' AND node.state_reason = '{SWITCHED_ON}' THEN 8
+     ELSE array_position(
+         ARRAY['ready', 'draining', 'off', 'joining', 'drained', 'lost', 'quarantined'],
+         node.state) END
+"""
+
+_NODES = (
+    Column("id", "i8", "node.id"),
+    Column("state", "i8", _NODE_STATE),
+    Column("partition", "i8", "coalesce(node.partition_id, -1)"),
+    Column("gpu_type", "i8", "node.gpu_type_id"),
+    Column("rack", "i8", "coalesce(node.rack_id, -1)"),
+    Column("switch", "i8", "coalesce(rack.switch_id, -1)"),
+    Column("cpus", "i8", "node.cpus"),
+    Column("free_cpus", "i8", "greatest(node.cpus - node.cpus_used - coalesce(kept.cpus, 0), 0)"),
+    Column("mem_mib", "i8", "node.memory_mib"),
+    Column(
+        "free_mem_mib",
+        "i8",
+        "greatest(node.memory_mib - node.memory_used_mib - coalesce(kept.mem_mib, 0), 0)",
+    ),
+    Column("host_idle_w", "f8", "node.host_idle_w"),
+    Column("host_peak_w", "f8", "node.host_peak_w"),
+    Column("gpus", "i8", "coalesce(gpus.total, 0)"),
+    Column("healthy", "i8", "coalesce(gpus.healthy, 0)"),
+    Column("held", "i8", "coalesce(gpus.held, 0) | coalesce(kept.gpus, 0)"),
+)
+
+NODES = Query(
+    _NODES,
+    f"""
 WITH relocation AS ({_RELOCATIONS}), kept AS (
     -- Beyond what the job holds there already and gives back.
     SELECT relocation.node_id, bit_or(relocation.gpus) AS gpus,
@@ -42,18 +78,7 @@ WITH relocation AS ({_RELOCATIONS}), kept AS (
     ) own ON true
     GROUP BY relocation.node_id
 )
-SELECT node.id, CASE WHEN node.state = 'joining' AND node.state_reason = '{SWITCHED_ON}'
-           THEN 8 ELSE array_position(
-           ARRAY['ready', 'draining', 'off', 'joining', 'drained', 'lost', 'quarantined'],
-           node.state) END::int8,
-       coalesce(node.partition_id, -1), node.gpu_type_id,
-       coalesce(node.rack_id, -1), coalesce(rack.switch_id, -1),
-       node.cpus::int8, greatest(node.cpus - node.cpus_used - coalesce(kept.cpus, 0), 0)::int8,
-       node.memory_mib,
-       greatest(node.memory_mib - node.memory_used_mib - coalesce(kept.mem_mib, 0), 0)::int8,
-       node.host_idle_w::float8, node.host_peak_w::float8,
-       coalesce(gpus.total, 0), coalesce(gpus.healthy, 0),
-       coalesce(gpus.held, 0) | coalesce(kept.gpus, 0)
+SELECT {selected(_NODES)}
 FROM clusters_node node
 LEFT JOIN kept ON kept.node_id = node.id
 LEFT JOIN clusters_rack rack ON rack.id = node.rack_id
@@ -69,30 +94,73 @@ LEFT JOIN (
 ) gpus ON gpus.node_id = node.id
 WHERE node.cluster_id = {{cluster}}
 ORDER BY node.id
+""",
+)
+
+_ALLOWED_TYPES = """
+CASE WHEN cardinality(job.gpu_types) = 0 THEN -1 ELSE coalesce((
+    SELECT bit_or(1::int8 << kind.bit::int) FROM kinds kind
+    WHERE kind.name = ANY(job.gpu_types)), 0) END
+"""
+# One that is asked to stop is no longer anybody's to plan with, whoever asked.
+_RUNNING_STATE = f"CASE WHEN attempt.state = 'stopping' AND NOT {_IS_MOVING} THEN 2 ELSE 1 END"
+_CLOCK = f"""
+CASE WHEN {_IS_MOVING} THEN (attempt.relocation->>'clock_mhz')::int8
+     ELSE coalesce(attempt.clock_mhz, 0) END
+"""
+# Of a gang only one node reports steps; a few of them are no speed yet. A job on its way has none
+# where it goes.
+_SPEED = f"""
+coalesce((SELECT max(part.speed_steps / part.speed_s) FROM jobs_part part
+          WHERE part.attempt_id = attempt.id AND part.speed_steps >= {SPEED_STEPS}
+            AND part.speed_s > 0 AND NOT {_IS_MOVING}), 'nan')
 """
 
-_JOB_COLUMNS = """
-    job.id, job.tenant_id, coalesce(job.profile_id, -1), coalesce(job.partition_id, -1),
-    job.held::int::int8, job.unmet_dependencies::int8, job.priority::int8,
-    extract(epoch FROM job.submitted_at)::float8,
-    coalesce(extract(epoch FROM job.deadline_at)::float8, 'infinity'),
-    (job.tardiness_price_per_h / 3600)::float8,
-    job.min_gpus::int8, job.max_gpus::int8,
-    CASE WHEN cardinality(job.gpu_types) = 0 THEN -1 ELSE coalesce((
-        SELECT bit_or(1::int8 << kind.bit::int) FROM kinds kind
-        WHERE kind.name = ANY(job.gpu_types)), 0) END,
-    job.cpus_per_gpu::int8, job.memory_mib_per_gpu::int8,
-    array_position(ARRAY['node', 'rack', 'switch', 'any'], job.span)::int8,
-    {preemptible}::int::int8,
-    coalesce(job.work_total, 'nan'), job.work_done, job.attained_gpu_s,
-    coalesce(job.estimated_run_s::float8, 'nan'),
-    coalesce(extract(epoch FROM job.checkpoint_at)::float8, 'nan'),
-    job.restart_cost_s::float8
-"""
+# First of the queue, second of those that hold GPUs.
+_JOBS = (
+    Column("id", "i8", "job.id"),
+    Column("state", "i8", "0", _RUNNING_STATE),
+    Column("tenant", "i8", "job.tenant_id"),
+    Column("profile", "i8", "coalesce(job.profile_id, -1)"),
+    Column("partition", "i8", "coalesce(job.partition_id, -1)"),
+    Column("held", "i8", "job.held::int"),
+    Column("unmet", "i8", "job.unmet_dependencies"),
+    Column("priority", "i8", "job.priority"),
+    Column("submitted_s", "f8", "extract(epoch FROM job.submitted_at)"),
+    Column("deadline_s", "f8", "coalesce(extract(epoch FROM job.deadline_at)::float8, 'infinity')"),
+    Column("tardiness_weight", "f8", "job.tardiness_price_per_h / 3600"),
+    Column("min_gpus", "i8", "job.min_gpus"),
+    Column("max_gpus", "i8", "job.max_gpus"),
+    Column("gpu_types", "i8", _ALLOWED_TYPES),
+    Column("cpus_per_gpu", "i8", "job.cpus_per_gpu"),
+    Column("mem_mib_per_gpu", "i8", "job.memory_mib_per_gpu"),
+    Column("span", "i8", "array_position(ARRAY['node', 'rack', 'switch', 'any'], job.span) - 1"),
+    Column(
+        "preemptible",
+        "i8",
+        "job.preemptible::int",
+        f"(job.preemptible AND NOT {_IS_MOVING})::int",
+    ),
+    Column("work_total", "f8", "coalesce(job.work_total, 'nan')"),
+    Column("work_done", "f8", "job.work_done"),
+    Column("attained_gpu_s", "f8", "job.attained_gpu_s"),
+    Column("est_total_s", "f8", "coalesce(job.estimated_run_s::float8, 'nan')"),
+    Column("checkpoint_s", "f8", "coalesce(extract(epoch FROM job.checkpoint_at)::float8, 'nan')"),
+    Column("restart_cost_s", "f8", "job.restart_cost_s"),
+    Column(
+        "started_s",
+        "f8",
+        "'nan'",
+        "extract(epoch FROM coalesce(attempt.started_at, attempt.offered_at))",
+    ),
+    Column("clock_mhz", "i8", "0", _CLOCK),
+    Column("gpus", "i8", "0", "attempt.gpus"),
+    Column("steps_per_s", "f8", "'nan'", _SPEED),
+)
 
-_IS_MOVING = "coalesce(attempt.relocation_until_at > to_timestamp({now_s}), false)"
-
-JOBS = f"""
+JOBS = Query(
+    _JOBS,
+    f"""
 WITH kinds AS (SELECT name, row_number() OVER (ORDER BY id) - 1 AS bit FROM clusters_gputype),
 heads AS (
     SELECT job.* FROM tenancy_tenant tenant
@@ -103,30 +171,29 @@ heads AS (
     ) job
     ORDER BY job.priority DESC, job.id LIMIT {QUEUE_WINDOW}
 )
-SELECT 0::int8 AS state, {_JOB_COLUMNS.format(preemptible="job.preemptible")},
-       'nan'::float8, 0::int8, 0::int8, 'nan'::float8 FROM heads job
+SELECT {selected(_JOBS)} FROM heads job
 UNION ALL
--- One that is asked to stop is no longer anybody's to plan with, whoever asked.
-SELECT CASE WHEN attempt.state = 'stopping' AND NOT {_IS_MOVING} THEN 2 ELSE 1 END::int8,
-       {_JOB_COLUMNS.format(preemptible=f"(job.preemptible AND NOT {_IS_MOVING})")},
-       extract(epoch FROM coalesce(attempt.started_at, attempt.offered_at))::float8,
-       CASE WHEN {_IS_MOVING} THEN (attempt.relocation->>'clock_mhz')::int8
-            ELSE coalesce(attempt.clock_mhz, 0)::int8 END,
-       attempt.gpus::int8,
-       -- Of a gang only one node hears of steps; a few of them are no speed yet. A job on its way
-       -- has none where it goes.
-       coalesce((SELECT max(part.speed_steps / part.speed_s) FROM jobs_part part
-                 WHERE part.attempt_id = attempt.id AND part.speed_steps >= {SPEED_STEPS}
-                   AND part.speed_s > 0 AND NOT {_IS_MOVING}), 'nan')
+SELECT {second_selected(_JOBS)}
 FROM jobs_job job
 JOIN jobs_attempt attempt ON attempt.job_id = job.id AND attempt.state NOT IN ('ended', 'lost')
 WHERE job.cluster_id = {{cluster}} AND job.state IN ('placed', 'running', 'preempting')
-ORDER BY 2
-"""
+ORDER BY id
+""",
+)
 
-PLACEMENTS = f"""
-SELECT attempt.job_id, gpu.node_id, bit_or(1::int8 << gpu.index),
-       sum(allocation.cpus)::int8, sum(allocation.memory_mib)::int8
+# First what jobs hold, second the new places of those on their way.
+_PLACEMENTS = (
+    Column("job", "i8", "attempt.job_id", "relocation.job_id"),
+    Column("node", "i8", "gpu.node_id", "relocation.node_id"),
+    Column("gpus", "i8", "bit_or(1::int8 << gpu.index)", "relocation.gpus"),
+    Column("cpus", "i8", "sum(allocation.cpus)", "relocation.cpus"),
+    Column("mem_mib", "i8", "sum(allocation.memory_mib)", "relocation.mem_mib"),
+)
+
+PLACEMENTS = Query(
+    _PLACEMENTS,
+    f"""
+SELECT {selected(_PLACEMENTS)}
 FROM jobs_attempt attempt
 JOIN jobs_allocation allocation
   ON allocation.attempt_id = attempt.id AND allocation.released_at IS NULL
@@ -135,19 +202,29 @@ WHERE attempt.cluster_id = {{cluster}} AND attempt.state NOT IN ('ended', 'lost'
   AND NOT {_IS_MOVING}
 GROUP BY attempt.job_id, gpu.node_id
 UNION ALL
-SELECT job_id, node_id, gpus, cpus, mem_mib FROM ({_RELOCATIONS}) relocation
-ORDER BY 1, 2
-"""
+SELECT {second_selected(_PLACEMENTS)} FROM ({_RELOCATIONS}) relocation
+ORDER BY job, node
+""",
+)
 
-TENANTS = """
-SELECT id, weight::float8,
-       -- A suspended tenant keeps what it has and gets nothing more.
-       CASE WHEN suspended THEN gpus_in_use ELSE coalesce(gpu_quota, -1) END::int8,
-       gpus_in_use::int8,
-       coalesce(energy_budget_wh * 3600.0::float8, 'infinity')
-FROM tenancy_tenant ORDER BY id
-"""
+_TENANTS = (
+    Column("id", "i8", "id"),
+    Column("weight", "f8", "weight"),
+    # A suspended tenant keeps what it has and gets nothing more.
+    Column(
+        "quota_gpus", "i8", "CASE WHEN suspended THEN gpus_in_use ELSE coalesce(gpu_quota, -1) END"
+    ),
+    Column("used_gpus", "i8", "gpus_in_use"),
+    Column("energy_left_j", "f8", "coalesce(energy_budget_wh * 3600.0::float8, 'infinity')"),
+)
 
-QUOTAS = """
-SELECT tenant_id, gpu_type_id, gpus::int8, gpus_in_use::int8 FROM jobs_gpuquota ORDER BY id
-"""
+TENANTS = Query(_TENANTS, f"SELECT {selected(_TENANTS)} FROM tenancy_tenant ORDER BY id")
+
+_QUOTAS = (
+    Column("tenant", "i8", "tenant_id"),
+    Column("gpu_type", "i8", "gpu_type_id"),
+    Column("gpus", "i8", "gpus"),
+    Column("used", "i8", "gpus_in_use"),
+)
+
+QUOTAS = Query(_QUOTAS, f"SELECT {selected(_QUOTAS)} FROM jobs_gpuquota ORDER BY jobs_gpuquota.id")

@@ -9,7 +9,7 @@ import yaml
 from agent.cli import _parse
 from scheduling import gaps
 from tests.scheduler_service.environment_names import ROOT, names_read
-from whatif import doorbell
+from whatif import dispatch
 
 OURS = ("migrate", "api", "worker", "whatif", "beat")
 TEXT = (ROOT / "docker-compose.yml").read_text()
@@ -79,7 +79,7 @@ def test_nothing_starts_before_the_migrations_are_applied(name: str) -> None:
 
 
 def test_every_queue_has_a_worker_here_and_with_make_up() -> None:
-    queues = ",".join(sorted({gaps.QUEUE, *doorbell.QUEUES.values()}))
+    queues = ",".join(sorted({gaps.QUEUE, *dispatch.QUEUES.values()}))
     assert f"--queues={queues}" in SERVICES["whatif"]["command"]
     stack = ROOT / "scheduler_service" / "embedded" / "stack.py"
     assert f'("--queues", "{queues}", ' in stack.read_text()

@@ -9,7 +9,7 @@ import pytest
 from scheduler_service.factories import NOW
 from tests.api import Api
 from tests.jobs.conftest import World, member, operator, stranger, world
-from whatif import doorbell
+from whatif import dispatch
 from whatif.forecasting import make_forecast
 from whatif.models import Simulation, SimulationRun
 from whatif.running import run_claimed
@@ -34,24 +34,24 @@ REQUEST: dict[str, Any] = {
 
 
 @dataclass
-class Bell:
+class Messages:
     """Messages that would have gone to workers, as (task, id)."""
 
-    rung: list[tuple[str, int]] = field(default_factory=list)
+    sent: list[tuple[str, int]] = field(default_factory=list)
 
     def work(self, now: datetime = NOW) -> None:
         """Do what they ask for, in order."""
-        while self.rung:
-            task, row_id = self.rung.pop(0)
-            done = {doorbell.RUN: run_claimed, doorbell.FORECAST: make_forecast}[task]
+        while self.sent:
+            task, row_id = self.sent.pop(0)
+            done = {dispatch.RUN: run_claimed, dispatch.FORECAST: make_forecast}[task]
             done(row_id, now=now)
 
 
 @pytest.fixture
-def bell(monkeypatch: pytest.MonkeyPatch) -> Bell:
-    made = Bell()
+def messages(monkeypatch: pytest.MonkeyPatch) -> Messages:
+    made = Messages()
     monkeypatch.setattr(
-        doorbell, "ring", lambda task, ids: made.rung.extend((task, i) for i in ids)
+        dispatch, "send", lambda task, ids: made.sent.extend((task, i) for i in ids)
     )
     return made
 

@@ -7,7 +7,7 @@ from django.test import Client
 from scheduler_service.factories import NOW, make_jobs
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.whatif.conftest import Bell, asked
+from tests.whatif.conftest import Messages, asked
 from whatif.models import Forecast, ForecastJob, Simulation
 from whatif.services import forecast_request
 
@@ -26,11 +26,11 @@ def cancel(browser: Client, simulation: Simulation) -> str:
     return browser.post("/admin/whatif/simulation/", chosen, follow=True).content.decode()
 
 
-def test_pages_load(browser: Client, member: Api, world: World, bell: Bell) -> None:
+def test_pages_load(browser: Client, member: Api, world: World, messages: Messages) -> None:
     simulation = asked(member)
     make_jobs(world.cluster, world.ours, 1)
     forecast_request(world.cluster, now=NOW)
-    bell.work()
+    messages.work()
     rows = {
         "simulation": simulation,
         "forecast": Forecast.objects.get(),
@@ -43,12 +43,14 @@ def test_pages_load(browser: Client, member: Api, world: World, bell: Bell) -> N
         assert browser.get(f"/admin/whatif/{model}/add/").status_code == 403
 
 
-def test_cancelling_and_its_refusal(browser: Client, member: Api, bell: Bell) -> None:
+def test_cancelling_and_its_refusal(browser: Client, member: Api, messages: Messages) -> None:
     simulation = asked(member)
     assert "1 cancelled." in cancel(browser, simulation)
     simulation.refresh_from_db()
     assert simulation.state == "cancelled"
     done = asked(member)
-    bell.rung = [ring for ring in bell.rung if ring[1] in {run.pk for run in done.runs.all()}]
-    bell.work()
+    messages.sent = [
+        ring for ring in messages.sent if ring[1] in {run.pk for run in done.runs.all()}
+    ]
+    messages.work()
     assert "only live ones are cancelled" in cancel(browser, done)

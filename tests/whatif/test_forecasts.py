@@ -14,8 +14,8 @@ from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tests.api import Api
 from tests.jobs.conftest import JOBS, World
-from tests.whatif.conftest import Bell
-from whatif import doorbell, forecasting, scoring, tasks
+from tests.whatif.conftest import Messages
+from whatif import dispatch, forecasting, scoring, tasks
 from whatif.history import FEWEST, UNTAUGHT, guess_of
 from whatif.models import Forecast, ForecastJob, WorkState
 from whatif.services import forecast_request
@@ -40,14 +40,14 @@ def queue(world: World, tenant: Tenant, count: int = 1, **fields: Any) -> list[J
     return make_jobs(world.cluster, tenant, count, **{**whole, **fields})
 
 
-def made(world: World, bell: Bell, now: datetime = NOW) -> Forecast:
+def made(world: World, messages: Messages, now: datetime = NOW) -> Forecast:
     forecast_id = forecast_request(world.cluster, now=now, fresh=timedelta(0))
-    bell.work(now)
+    messages.work(now)
     return Forecast.objects.get(pk=forecast_id)
 
 
 def test_every_queued_job_gets_a_start_a_finish_and_a_price(
-    operator: Api, world: World, bell: Bell
+    operator: Api, world: World, messages: Messages
 ) -> None:
     values = {"name": "flat", "kind": "flat", "price_per_kwh": Decimal("0.25")}
     world.cluster.tariff = tariff_create(caller=SYSTEM, values=values)
@@ -55,7 +55,7 @@ def test_every_queued_job_gets_a_start_a_finish_and_a_price(
     first, second = queue(world, world.ours, 2)
     asked = ask(operator, world)
     assert (asked["state"], asked["made_at"], asked["score"]) == ("queued", None, None)
-    bell.work()
+    messages.work()
     shown = operator.get(f"/api/v1/forecasts/{asked['id']}/").json()
     assert (shown["state"], shown["policy"], shown["error"]) == ("succeeded", "fifo", "")
     assert shown["score"]["jobs"] == 2
@@ -71,11 +71,11 @@ def test_every_queued_job_gets_a_start_a_finish_and_a_price(
 
 
 def test_a_tenant_sees_its_own_jobs_only(
-    member: Api, stranger: Api, operator: Api, world: World, bell: Bell
+    member: Api, stranger: Api, operator: Api, world: World, messages: Messages
 ) -> None:
     (ours,), (theirs,) = queue(world, world.ours), queue(world, world.theirs)
     asked = ask(member, world)
-    bell.work()
+    messages.work()
     assert set(estimated(member, asked["id"])) == {ours.pk}
     assert set(estimated(stranger, asked["id"])) == {theirs.pk}
     assert set(estimated(operator, asked["id"])) == {ours.pk, theirs.pk}
@@ -84,79 +84,79 @@ def test_a_tenant_sees_its_own_jobs_only(
     assert counts == [1, 2]
 
 
-def test_explain_shows_it(member: Api, world: World, bell: Bell) -> None:
+def test_explain_shows_it(member: Api, world: World, messages: Messages) -> None:
     (_, second) = queue(world, world.ours, 2)
     run_round(world.cluster.pk, now=NOW)
     assert member.get(f"{JOBS}{second.pk}/explain/").json()["forecast"] is None
-    made(world, bell)
+    made(world, messages)
     shown = member.get(f"{JOBS}{second.pk}/explain/").json()["forecast"]
     assert shown["start_at"] == "2026-01-05T13:00:00Z"
     assert shown["low_at"] < shown["start_at"] < shown["high_at"]
     assert shown["made_at"] == "2026-01-05T12:00:00Z"
 
 
-def test_who_asks_again_gets_the_same(member: Api, world: World, bell: Bell) -> None:
+def test_who_asks_again_gets_the_same(member: Api, world: World, messages: Messages) -> None:
     queue(world, world.ours)
     first, second = ask(member, world), ask(member, world)
     assert first["id"] == second["id"]
-    assert bell.rung == [(doorbell.FORECAST, first["id"])]
-    bell.work()
+    assert messages.sent == [(dispatch.FORECAST, first["id"])]
+    messages.work()
     just_after = NOW + timedelta(seconds=4)
     assert forecast_request(world.cluster, now=just_after) == first["id"]
     assert forecast_request(world.cluster, now=NOW + timedelta(seconds=6)) != first["id"]
 
 
-def test_no_such_cluster_or_forecast(member: Api, world: World, bell: Bell) -> None:
+def test_no_such_cluster_or_forecast(member: Api, world: World, messages: Messages) -> None:
     for path in ("clusters/9999/forecasts/", "forecasts/9999/", "forecasts/9999/jobs/"):
         assert member.get(f"/api/v1/{path}").status_code == 404
     assert member.post("/api/v1/clusters/9999/forecast/").status_code == 404
 
 
-def test_held_blocked_and_suspended_jobs_are_not_foreseen(world: World, bell: Bell) -> None:
+def test_held_blocked_and_suspended_jobs_are_not_foreseen(world: World, messages: Messages) -> None:
     (free,) = queue(world, world.ours)
     queue(world, world.ours, held=True)
     queue(world, world.ours, unmet_dependencies=1)
     queue(world, world.theirs)
     Tenant.objects.filter(pk=world.theirs.pk).update(suspended=True)
-    forecast = made(world, bell)
+    forecast = made(world, messages)
     rows = ForecastJob.objects.filter(forecast=forecast)
     assert list(rows.values_list("job_id", flat=True)) == [free.pk]
 
 
 def test_only_the_head_of_a_long_queue_is_foreseen(
-    world: World, bell: Bell, monkeypatch: pytest.MonkeyPatch
+    world: World, messages: Messages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forecasting, "JOBS_MAX", 3)
     queue(world, world.ours, 5)
     urgent = queue(world, world.theirs, priority=90)
-    forecast = made(world, bell)
+    forecast = made(world, messages)
     rows = ForecastJob.objects.filter(forecast=forecast)
     assert rows.count() == 3
     assert rows.filter(job=urgent[0].pk).exists()
 
 
-def test_what_never_starts_has_no_times(world: World, bell: Bell) -> None:
+def test_what_never_starts_has_no_times(world: World, messages: Messages) -> None:
     (large,) = queue(world, world.ours, min_gpus=64, max_gpus=64)
-    forecast = made(world, bell)
+    forecast = made(world, messages)
     row = ForecastJob.objects.get(forecast=forecast, job=large.pk)
     assert (row.start_at, row.finish_at, row.energy_j, row.cost) == (None, None, None, None)
     large.refresh_from_db()
     assert large.forecast_start_at is None
 
 
-def test_a_failed_forecast_says_why_and_makes_way(world: World, bell: Bell) -> None:
+def test_a_failed_forecast_says_why_and_makes_way(world: World, messages: Messages) -> None:
     queue(world, world.ours)
     world.cluster.policy_parameters = {"strict": "maybe"}
     world.cluster.save()
-    forecast = made(world, bell)
+    forecast = made(world, messages)
     assert forecast.state == WorkState.FAILED
     assert forecast.error.startswith("ParameterError")
-    assert made(world, bell).pk != forecast.pk
+    assert made(world, messages).pk != forecast.pk
 
 
-def test_repeated_messages_change_nothing(world: World, bell: Bell) -> None:
+def test_repeated_messages_change_nothing(world: World, messages: Messages) -> None:
     queue(world, world.ours)
-    forecast = made(world, bell)
+    forecast = made(world, messages)
     forecasting.make_forecast(forecast.pk, now=NOW + HOUR)
     assert Forecast.objects.get().made_at == NOW
     assert ForecastJob.objects.count() == 1
@@ -178,9 +178,11 @@ def started(job: Job, at: datetime) -> None:
     )
 
 
-def test_starts_are_scored_against_what_was_foreseen(member: Api, world: World, bell: Bell) -> None:
+def test_starts_are_scored_against_what_was_foreseen(
+    member: Api, world: World, messages: Messages
+) -> None:
     first, second, third = queue(world, world.ours, 3)
-    made(world, bell)
+    made(world, messages)
     started(first, NOW + timedelta(seconds=10))
     started(second, NOW + HOUR - timedelta(seconds=30))
     assert scoring.score_forecasts() == 2
@@ -196,34 +198,36 @@ def test_starts_are_scored_against_what_was_foreseen(member: Api, world: World, 
     }  # fmt: skip
 
 
-def test_an_attempt_from_before_the_forecast_is_not_its_start(world: World, bell: Bell) -> None:
+def test_an_attempt_from_before_the_forecast_is_not_its_start(
+    world: World, messages: Messages
+) -> None:
     (job,) = queue(world, world.ours)
     started(job, NOW - HOUR)
     Attempt.objects.update(state=Attempt.State.ENDED, ended_at=NOW)
     Job.objects.update(state=Job.State.PREEMPTING)
     Job.objects.update(state=Job.State.QUEUED)
-    made(world, bell)
+    made(world, messages)
     started(job, NOW + timedelta(seconds=5))
     scoring.score_forecasts()
     assert ForecastJob.objects.get().error_s == 5.0
 
 
 def test_the_tick_asks_for_clusters_with_a_queue_every_half_a_minute(
-    world: World, bell: Bell
+    world: World, messages: Messages
 ) -> None:
     tasks.tick()
-    assert bell.rung == []
+    assert messages.sent == []
     queue(world, world.ours)
     tasks.tick()
     tasks.tick()
-    assert [task for task, _ in bell.rung] == [doorbell.FORECAST]
+    assert [task for task, _ in messages.sent] == [dispatch.FORECAST]
     Forecast.objects.update(state=WorkState.SUCCEEDED, made_at=NOW, ended_at=NOW)
-    bell.rung.clear()
+    messages.sent.clear()
     tasks.tick()
-    assert len(bell.rung) == 1
+    assert len(messages.sent) == 1
 
 
-def test_what_no_worker_ends_is_given_up(world: World, bell: Bell) -> None:
+def test_what_no_worker_ends_is_given_up(world: World, messages: Messages) -> None:
     queue(world, world.ours)
     forecast_request(world.cluster, now=NOW)
     assert scoring.give_up(now=NOW + timedelta(minutes=14)) == 0
@@ -232,10 +236,10 @@ def test_what_no_worker_ends_is_given_up(world: World, bell: Bell) -> None:
     assert Forecast.objects.get().state == WorkState.FAILED
 
 
-def test_old_forecasts_are_thinned_and_forgotten(world: World, bell: Bell) -> None:
+def test_old_forecasts_are_thinned_and_forgotten(world: World, messages: Messages) -> None:
     queue(world, world.ours)
     for minute in (0, 1, 2, 11, 70, 71):
-        made(world, bell, NOW + timedelta(minutes=minute))
+        made(world, messages, NOW + timedelta(minutes=minute))
     scoring.forget(now=NOW + timedelta(minutes=72))
     kept = [row.made_at - NOW for row in Forecast.objects.order_by("pk") if row.made_at]
     assert kept == [timedelta(minutes=minute) for minute in (0, 11, 70, 71)]

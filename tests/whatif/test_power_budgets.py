@@ -10,17 +10,18 @@ from clusters.models import Cluster, Node
 from energy.budgets.proof import proof
 from energy.models import PowerBreach, PowerBudget, PowerState
 from energy.telemetry.roll_up import roll_up
+from rest.structs import node_of
 from scheduler_service.factories import NOW, make_jobs
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.energy.telemetry.readings import Gpu, take
 from tests.engines.agents.nodes import join
 from tests.jobs.conftest import World
-from whatif.api.power_examples import POWER_BUDGETS
+from whatif.api.power_structs import EstimateOut
 
 pytestmark = pytest.mark.django_db
 
-EXAMPLE = POWER_BUDGETS["retrieve"].response
+ESTIMATE = node_of(EstimateOut).example()
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
@@ -160,7 +161,7 @@ def test_the_proof_is_what_was_measured(operator: Api, world: World) -> None:
         starts_at=NOW + MINUTE / 2,
         ends_at=NOW + HOUR,
         estimate={
-            **EXAMPLE["estimate"],
+            **ESTIMATE,
             "until_at": "2026-01-05T13:00:00Z",
             "curve": [{"at": "2026-01-05T12:00:30Z", "baseline_w": 800.0, "expected_w": 480.0}],
         },

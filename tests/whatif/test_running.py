@@ -9,19 +9,19 @@ from celery.exceptions import SoftTimeLimitExceeded
 from scheduler_service.factories import NOW
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.whatif.conftest import Bell, asked, runs_of
-from whatif import doorbell, running, tasks
+from tests.whatif.conftest import Messages, asked, runs_of
+from whatif import dispatch, running, tasks
 from whatif.claims import SILENT, Superseded, abandoned, claim, write
 from whatif.models import Simulation, SimulationRun, WorkState
 from whatif.running import run_claimed
-from whatif.worlds import ready
+from whatif.worlds import prepare
 
 pytestmark = pytest.mark.django_db
 ONE = [{"name": "fifo"}]
 
 
 @pytest.fixture
-def run(member: Api, bell: Bell) -> SimulationRun:
+def run(member: Api, messages: Messages) -> SimulationRun:
     (made,) = runs_of(asked(member, policies=ONE))
     Simulation.objects.update(created_at=NOW)
     return made
@@ -47,14 +47,14 @@ def test_a_silent_worker_loses_the_run_and_can_write_nothing(run: SimulationRun)
     assert SimulationRun.objects.get().jobs_done == 2
 
 
-def test_the_sweep_finds_what_was_lost(run: SimulationRun, bell: Bell) -> None:
-    bell.rung.clear()
+def test_the_sweep_finds_what_was_lost(run: SimulationRun, messages: Messages) -> None:
+    messages.sent.clear()
     assert abandoned(now=NOW) == []
     assert abandoned(now=NOW + 2 * SILENT) == [run.pk]
     claim(run.pk, now=NOW + 2 * SILENT)
     assert abandoned(now=NOW + 2 * SILENT) == []
     tasks.sweep()
-    assert bell.rung == [(doorbell.RUN, run.pk)]
+    assert messages.sent == [(dispatch.RUN, run.pk)]
 
 
 def test_an_ended_run_is_not_run_again(run: SimulationRun) -> None:
@@ -89,17 +89,17 @@ def test_a_failed_run_says_why(
 
 
 def test_what_succeeded_is_kept_beside_what_failed(
-    member: Api, bell: Bell, monkeypatch: pytest.MonkeyPatch
+    member: Api, messages: Messages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulation = asked(member)
 
     def fails_for_sjf(owner: Simulation, run: SimulationRun, **more: Any) -> Any:
         if run.policy == "sjf":
             raise ValueError("no")
-        return ready(owner, run, **more)
+        return prepare(owner, run, **more)
 
     monkeypatch.setattr(running, "ready", fails_for_sjf)
-    bell.work()
+    messages.work()
     simulation.refresh_from_db()
     assert (simulation.state, simulation.error) == ("failed", "sjf, seed 0: ValueError: no")
     assert simulation.results is not None
@@ -118,7 +118,7 @@ class Clock:
 
 
 def test_progress_is_written_and_cancelling_noticed(
-    member: Api, bell: Bell, monkeypatch: pytest.MonkeyPatch, world: World
+    member: Api, messages: Messages, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
     drawn = {"jobs": 400, "load": 0.9}
     simulation = asked(member, trace=None, generate=drawn, policies=ONE)
@@ -142,12 +142,12 @@ def test_progress_is_written_and_cancelling_noticed(
 
 
 def test_too_much_memory_ends_a_run(
-    member: Api, bell: Bell, monkeypatch: pytest.MonkeyPatch
+    member: Api, messages: Messages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulation = asked(member, trace=None, generate={"jobs": 400, "load": 0.9}, policies=ONE)
     monkeypatch.setattr(running._reporting, "__defaults__", (Clock(),))
     monkeypatch.setattr(running, "MEMORY_LIMIT_MIB", 1)
-    bell.work()
+    messages.work()
     simulation.refresh_from_db()
     assert "more than 1 MiB" in simulation.error
 

@@ -12,8 +12,8 @@ from tenancy.callers import SYSTEM
 from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import World
-from tests.whatif.conftest import LINES, REQUEST, SIMULATIONS, Bell, asked, runs_of
-from whatif import doorbell
+from tests.whatif.conftest import LINES, REQUEST, SIMULATIONS, Messages, asked, runs_of
+from whatif import dispatch
 from whatif.models import Simulation, SimulationRun, WorkState
 from whatif.request import FAULTS_SHOWN, TRACE_JOBS_MAX, check
 from whatif.services.simulations import LIVE_MAX
@@ -27,7 +27,7 @@ def read(api: Api, simulation: Simulation, part: str = "") -> Any:
 
 
 def test_asking_stores_a_run_per_policy_and_seed_and_rings_for_each(
-    member: Api, world: World, bell: Bell
+    member: Api, world: World, messages: Messages
 ) -> None:
     simulation = asked(member, seeds=[3, 4])
     assert (simulation.tenant_id, simulation.kind) == (world.ours.pk, "trace")
@@ -36,14 +36,14 @@ def test_asking_stores_a_run_per_policy_and_seed_and_rings_for_each(
         ("fifo", 3), ("fifo", 4), ("sjf", 3), ("sjf", 4),
     ]  # fmt: skip
     assert {run.tenant_id for run in runs} == {world.ours.pk}
-    assert bell.rung == [(doorbell.RUN, run.pk) for run in runs]
+    assert messages.sent == [(dispatch.RUN, run.pk) for run in runs]
     assert AuditRow.objects.get(action="simulation.create").tenant_id == world.ours.pk
 
 
-def test_results_and_report_of_a_trace(member: Api, bell: Bell) -> None:
+def test_results_and_report_of_a_trace(member: Api, messages: Messages) -> None:
     simulation = asked(member)
     assert read(member, simulation, "results/").json()["code"] == "no_results"
-    bell.work()
+    messages.work()
     shown = read(member, simulation).json()
     assert (shown["state"], shown["error"]) == ("succeeded", "")
     assert shown["progress"] == {
@@ -62,29 +62,31 @@ def test_results_and_report_of_a_trace(member: Api, bell: Bell) -> None:
     assert b"<title>try</title>" in page.content
 
 
-def test_intervals_over_seeds(member: Api, bell: Bell) -> None:
+def test_intervals_over_seeds(member: Api, messages: Messages) -> None:
     drawn = {"jobs": 30, "load": 0.9, "arrivals": "bursty", "tenants": 2}
     simulation = asked(member, trace=None, generate=drawn, seeds=[1, 2, 3])
-    bell.work()
+    messages.work()
     found = read(member, simulation, "results/").json()
     mean = found["intervals"]["fifo"]["jct_mean_s"]
     assert mean["low"] < mean["mean"] < mean["high"]
     assert len({row["figures"]["jct_mean_s"] for row in found["rows"]}) > 3
 
 
-def test_a_stored_tariff_prices_the_energy(member: Api, bell: Bell) -> None:
+def test_a_stored_tariff_prices_the_energy(member: Api, messages: Messages) -> None:
     values = {"name": "flat", "kind": "flat", "price_per_kwh": Decimal("0.5")}
     tariff_create(caller=SYSTEM, values=values)
     simulation = asked(member, tariff="flat", policies=[{"name": "fifo"}])
-    bell.work()
+    messages.work()
     (row,) = read(member, simulation, "results/").json()["rows"]
     figures = row["figures"]
     assert figures["energy_cost"] == pytest.approx(figures["energy_kwh"] * 0.5)
 
 
-def test_an_existing_cluster_lends_its_machines(member: Api, world: World, bell: Bell) -> None:
+def test_an_existing_cluster_lends_its_machines(
+    member: Api, world: World, messages: Messages
+) -> None:
     simulation = asked(member, machines=None, cluster="demo", policies=[{"name": "fifo"}])
-    bell.work()
+    messages.work()
     simulation.refresh_from_db()
     assert simulation.state == WorkState.SUCCEEDED, simulation.error
     # Two nodes of four GPUs: the job of eight spans both.
@@ -92,10 +94,12 @@ def test_an_existing_cluster_lends_its_machines(member: Api, world: World, bell:
     assert simulation.results["rows"][0]["figures"]["finished"] == 3
 
 
-def test_the_live_queue_is_run_by_operators(operator: Api, world: World, bell: Bell) -> None:
+def test_the_live_queue_is_run_by_operators(
+    operator: Api, world: World, messages: Messages
+) -> None:
     make_jobs(world.cluster, [world.ours, world.theirs], 4, min_gpus=8, max_gpus=8)
     simulation = asked(operator, **LIVE, seeds=[0, 1])
-    bell.work()
+    messages.work()
     simulation.refresh_from_db()
     assert simulation.state == WorkState.SUCCEEDED, simulation.error
     assert simulation.tenant_id is None
@@ -106,28 +110,30 @@ def test_the_live_queue_is_run_by_operators(operator: Api, world: World, bell: B
 
 
 def test_all_runs_of_a_live_simulation_share_one_snapshot(
-    operator: Api, world: World, bell: Bell
+    operator: Api, world: World, messages: Messages
 ) -> None:
     make_jobs(world.cluster, world.ours, 2)
     simulation = asked(operator, **LIVE)
-    first, second = bell.rung
-    bell.rung = [first]
-    bell.work()
+    first, second = messages.sent
+    messages.sent = [first]
+    messages.work()
     make_jobs(world.cluster, world.ours, 5)
-    bell.rung = [second]
-    bell.work()
+    messages.sent = [second]
+    messages.work()
     assert [run.jobs_total for run in runs_of(simulation)] == [2, 2]
 
 
-def test_tenants_do_not_run_the_whole_queue(member: Api, bell: Bell) -> None:
+def test_tenants_do_not_run_the_whole_queue(member: Api, messages: Messages) -> None:
     answer = member.post(SIMULATIONS, {**REQUEST, **LIVE})
     assert (answer.status_code, answer.json()["code"]) == (403, "missing_right")
     assert not Simulation.objects.exists()
 
 
-def test_others_do_not_see_it(stranger: Api, member: Api, operator: Api, bell: Bell) -> None:
+def test_others_do_not_see_it(
+    stranger: Api, member: Api, operator: Api, messages: Messages
+) -> None:
     simulation = asked(member)
-    bell.work()
+    messages.work()
     for part in ("", "results/", "report/"):
         assert read(stranger, simulation, part).status_code == 404
         assert read(operator, simulation, part).status_code == 200
@@ -138,23 +144,23 @@ def test_others_do_not_see_it(stranger: Api, member: Api, operator: Api, bell: B
     assert read(member, of_operators).status_code == 404
 
 
-def test_cancelling_ends_what_waits(member: Api, bell: Bell) -> None:
+def test_cancelling_ends_what_waits(member: Api, messages: Messages) -> None:
     simulation = asked(member)
     answer = member.post(f"{SIMULATIONS}{simulation.pk}/cancel/")
     assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
-    bell.work()
+    messages.work()
     assert {run.state for run in runs_of(simulation)} == {"cancelled"}
     assert member.post(f"{SIMULATIONS}{simulation.pk}/cancel/").status_code == 200
 
 
-def test_what_has_ended_is_not_cancelled(member: Api, bell: Bell) -> None:
+def test_what_has_ended_is_not_cancelled(member: Api, messages: Messages) -> None:
     simulation = asked(member)
-    bell.work()
+    messages.work()
     answer = member.post(f"{SIMULATIONS}{simulation.pk}/cancel/")
     assert (answer.status_code, answer.json()["code"]) == (409, "simulation_ended")
 
 
-def test_a_tenant_may_have_so_many(member: Api, stranger: Api, bell: Bell) -> None:
+def test_a_tenant_may_have_so_many(member: Api, stranger: Api, messages: Messages) -> None:
     policies = [{"name": "fifo"}]
     for _ in range(LIVE_MAX):
         asked(member, policies=policies)
@@ -196,7 +202,7 @@ def test_a_tenant_may_have_so_many(member: Api, stranger: Api, bell: Bell) -> No
     ],
 )  # fmt: skip
 def test_bad_requests_are_refused_where_they_stand(
-    member: Api, bell: Bell, changes: dict[str, Any], status: int, refusal: tuple[str, str]
+    member: Api, messages: Messages, changes: dict[str, Any], status: int, refusal: tuple[str, str]
 ) -> None:
     code, pointer = refusal
     answer = member.post(SIMULATIONS, {**REQUEST, **changes})
@@ -207,7 +213,7 @@ def test_bad_requests_are_refused_where_they_stand(
     faults = [fault["pointer"] for fault in problem["errors"]]
     assert code in {problem["code"], *(fault["code"] for fault in problem["errors"])}
     assert pointer in faults
-    assert (bell.rung, Simulation.objects.count()) == ([], 0)
+    assert (messages.sent, Simulation.objects.count()) == ([], 0)
 
 
 def test_faults_of_a_trace_are_named_by_line() -> None:
@@ -227,12 +233,12 @@ def test_faults_of_a_trace_are_named_by_line() -> None:
     assert refused.value.errors[0].code == "too_long"
 
 
-def test_the_same_key_asks_once(member: Api, bell: Bell) -> None:
+def test_the_same_key_asks_once(member: Api, messages: Messages) -> None:
     headers = {"Idempotency-Key": "once"}
     first, second = (member.post(SIMULATIONS, REQUEST, headers=headers) for _ in range(2))
     assert first.json() == second.json()
     assert SimulationRun.objects.count() == 2
 
 
-def test_created_at_is_now(member: Api, bell: Bell) -> None:
+def test_created_at_is_now(member: Api, messages: Messages) -> None:
     assert asked(member).created_at > NOW

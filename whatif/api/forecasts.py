@@ -1,4 +1,4 @@
-"""Forecasts over HTTP: ask for one, look at them, and at what each foresaw for your jobs."""
+"""Forecasts over HTTP: ask for one, read them, and what each expects of your jobs."""
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -6,12 +6,13 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from clusters.models import Cluster
+from rest.filters import ChoiceFilter, IntegerFilter
 from rest.problems import NotFound
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import Answer, JSONView, ListMixin, RetrieveMixin
 from whatif import selectors, services
-from whatif.api import examples, filters, serializers
-from whatif.models import Forecast, ForecastJob
+from whatif.api import structs
+from whatif.models import Forecast, ForecastJob, WorkState
 
 
 def cluster_or_404(cluster_id: str) -> Cluster:
@@ -26,9 +27,8 @@ class ForecastRequestView(JSONView):
 
     resource = "forecast"
     rights = {"post": "forecasts.make"}
-    output = serializers.ForecastOut
+    output = structs.ForecastOut
     statuses = {"post": 202}
-    examples = examples.FORECAST
 
     def post(self, request: Request, cluster_id: str) -> HttpResponse:
         """Ask for a forecast, and read it under its id a little later. A fresh one is not made
@@ -38,19 +38,18 @@ class ForecastRequestView(JSONView):
         def effect() -> Answer:
             made = services.forecast_request(cluster, now=timezone.now())
             shown = selectors.forecasts(self.caller).get(pk=made)
-            return Answer(represented(serializers.ForecastOut, shown), 202)
+            return Answer(show(structs.ForecastOut, shown), 202)
 
         return self.write(effect)
 
 
 class ClusterForecastViewSet(ListMixin):
-    """Forecasts of a cluster, with how well they foresaw the starts of the jobs you may see."""
+    """Forecasts of a cluster, with how near they came to the starts of the jobs you may see."""
 
     resource = "cluster_forecasts"
     rights = {"list": "forecasts.read"}
-    output = serializers.ForecastOut
-    examples = examples.FORECASTS
-    filterset_class = filters.ForecastFilters
+    output = structs.ForecastOut
+    filters = {"state": ChoiceFilter(WorkState)}
 
     def rows(self) -> QuerySet[Forecast]:
         cluster = cluster_or_404(self.kwargs["cluster_id"])
@@ -62,8 +61,7 @@ class ForecastViewSet(RetrieveMixin):
 
     resource = "forecasts"
     rights = {"retrieve": "forecasts.read"}
-    output = serializers.ForecastOut
-    examples = examples.FORECASTS
+    output = structs.ForecastOut
 
     def rows(self) -> QuerySet[Forecast]:
         return selectors.forecasts(self.caller)
@@ -74,9 +72,8 @@ class ForecastJobViewSet(ListMixin):
 
     resource = "forecast_jobs"
     rights = {"list": "forecasts.read"}
-    output = serializers.ForecastJobOut
-    examples = examples.FORECAST_JOBS
-    filterset_class = filters.ForecastJobFilters
+    output = structs.ForecastJobOut
+    filters = {"job": IntegerFilter()}
 
     def rows(self) -> QuerySet[ForecastJob]:
         forecast_id = int(self.kwargs["forecast_id"])

@@ -1,5 +1,6 @@
 """Demand response over HTTP: ask what a power budget would do, order it, and see that it held."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -9,16 +10,16 @@ from rest_framework.request import Request
 
 from clusters.api.fresh import FreshRetrieveMixin
 from energy.budgets.proof import proof
-from energy.budgets.watch import hurry
+from energy.budgets.watch import request_round
 from energy.models import PowerBudget
 from energy.services.power_budgets import (
     power_budget_draft,
     power_budget_order,
     power_budget_withdraw,
 )
+from rest.structs import given
 from rest.views import Answer, DestroyMixin, ListMixin
-from whatif.api import power_examples as examples
-from whatif.api import power_serializers as serializers
+from whatif.api import power_structs as structs
 from whatif.api.forecasts import cluster_or_404
 from whatif.budget_response import estimate
 
@@ -37,12 +38,11 @@ class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
         "create": "power.write",
         "destroy": "power.write",
     }
-    output = serializers.PowerBudgetOut
-    outputs = {"retrieve": serializers.PowerBudgetProofOut}
-    inputs = {"create": serializers.PowerBudgetIn}
+    output = structs.PowerBudgetOut
+    outputs = {"retrieve": structs.PowerBudgetProofOut}
+    inputs = {"create": structs.PowerBudgetIn}
     # A question makes nothing; an order says where it is.
     statuses = {"create": 200}
-    examples = examples.POWER_BUDGETS
     etag_prefix = "power-budget"
 
     def rows(self) -> QuerySet[PowerBudget]:
@@ -51,7 +51,7 @@ class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
         return rows.select_related("cluster", "partition")
 
     def create(self, request: Request, **kwargs: Any) -> HttpResponse:
-        values = self.input()
+        values = given(self.input())
         only_asked = values.pop("dry_run")
         cluster, now = cluster_or_404(kwargs["cluster_id"]), timezone.now()
         row = power_budget_draft(cluster=cluster, values=values, now=now)
@@ -61,20 +61,18 @@ class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
             if only_asked:
                 return Answer(self.shown(row))
             ordered = power_budget_order(caller=self.caller, row=row)
-            hurry(cluster.pk, now)
+            request_round(cluster.pk, now)
             location = f"{request.path.rstrip('/')}/{ordered.pk}/"
             answer = self.answer(ordered)
             return Answer(answer.body, 200, {**answer.headers, "Location": location})
 
         return self.write(effect)
 
-    def shown(self, row: PowerBudget) -> Any:
-        if self.action_name() == "retrieve":
-            # What was measured grows by the minute; the version counts what was ordered.
-            row.proof = proof(row, now=timezone.now())  # type: ignore[attr-defined]
-        return super().shown(row)
+    def members(self, row: PowerBudget) -> Mapping[str, Any]:
+        """What was measured grows by the minute; the version counts what was ordered."""
+        return {"proof": proof(row, now=timezone.now())} if self.action == "retrieve" else {}
 
     def perform_destroy(self, row: PowerBudget) -> None:
         now = timezone.now()
         power_budget_withdraw(caller=self.caller, row=row, now=now)
-        hurry(row.cluster_id, now)
+        request_round(row.cluster_id, now)

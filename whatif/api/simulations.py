@@ -1,24 +1,31 @@
-"""Simulations over HTTP: ask, look, cancel, read what came out."""
+"""Simulations over HTTP: ask, read, cancel, and the results."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
+from msgspec import to_builtins
 from rest_framework.decorators import action
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from clusters.models import Cluster
+from jobs.api.filters import NamedFilter
+from rest.filters import ChoiceFilter
 from rest.json import JSONRenderer
 from rest.problems import Conflict
 from rest.schema import AutoSchema
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, respond
+from tenancy.models import Tenant
 from whatif import selectors, services
-from whatif.api import examples, filters, serializers
-from whatif.models import Simulation
+from whatif.api import structs
+from whatif.models import Simulation, WorkState
 
 HTML = "text/html"
+PAGE = '<!doctype html>\n<html lang="en"><head><title>fifo or las?</title></head>…</html>\n'
 # The page carries its own script and style and needs nothing else; names in it are callers' texts.
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; "
@@ -42,7 +49,7 @@ class SimulationSchema(AutoSchema):
         if self.action in {"results", "report"} and direction == "response":
             responses["409"] = {**responses["404"], "description": "There are no results."}
         if self.action == "report" and direction == "response":
-            page = {"schema": {"type": "string"}, "example": examples.PAGE}
+            page = {"schema": {"type": "string"}, "example": PAGE}
             responses["200"]["content"] = {HTML: page}
         return responses
 
@@ -59,27 +66,29 @@ class SimulationViewSet(ListMixin, RetrieveMixin, CreateMixin):
         "results": "simulations.read",
         "report": "simulations.read",
     }
-    output = serializers.SimulationOut
+    output = structs.SimulationOut
     outputs = {
-        "retrieve": serializers.SimulationDetailOut,
-        "results": serializers.ResultsOut,
+        "retrieve": structs.SimulationDetailOut,
+        "results": structs.ResultsOut,
     }
-    inputs = {"create": serializers.SimulationCreate}
-    examples = examples.SIMULATIONS
-    filterset_class = filters.SimulationFilters
+    inputs = {"create": structs.SimulationCreate}
+    filters = {
+        "tenant": NamedFilter(Tenant, "tenant"),
+        "cluster": NamedFilter(Cluster, "cluster"),
+        "state": ChoiceFilter(WorkState),
+        "kind": ChoiceFilter(Simulation.Kind),
+    }
     schema = SimulationSchema()
 
     def rows(self) -> QuerySet[Simulation]:
         return selectors.simulations(self.caller)
 
-    def shown(self, row: Any) -> Any:
-        if self.action == "retrieve":
-            row.ordered_runs = selectors.runs(row)
-        return super().shown(row)
+    def members(self, row: Simulation) -> Mapping[str, Any]:
+        return {"runs": selectors.runs(row)} if self.action == "retrieve" else {}
 
-    def perform_create(self, values: dict[str, Any]) -> Simulation:
-        now = timezone.now()
-        return services.simulation_create(caller=self.caller, values=values, now=now)
+    def perform_create(self, values: structs.SimulationCreate) -> Simulation:
+        asked, now = to_builtins(values), timezone.now()
+        return services.simulation_create(caller=self.caller, values=asked, now=now)
 
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, **kwargs: Any) -> HttpResponse:
@@ -96,7 +105,7 @@ class SimulationViewSet(ListMixin, RetrieveMixin, CreateMixin):
     def results(self, request: Request, **kwargs: Any) -> HttpResponse:
         """The figures of every run; 409 until there are some."""
         found = _ended(self.row()).results
-        return respond(Answer(represented(serializers.ResultsOut, found)))
+        return respond(Answer(show(structs.ResultsOut, found)))
 
     @action(detail=True, methods=["get"], renderer_classes=[PageRenderer, JSONRenderer])
     def report(self, request: Request, **kwargs: Any) -> HttpResponse:

@@ -1,9 +1,12 @@
 """What was expected of a cluster's queue at a moment, job by job, and what came of it."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
 from whatif.models.state import ENDED_WHEN_OVER, LIVE, WorkState
 
 
@@ -20,14 +23,27 @@ class Forecast(models.Model):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
+    explained: ClassVar = {
+        "cluster": Rule("unknown_cluster", "", "The cluster is gone, or still has forecasts.")
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(
+            Unique(
                 fields=["cluster"],
                 condition=Q(state__in=LIVE),
                 name="one_live_forecast_per_cluster",
+                pointer="",
+                violation_error_code="forecast_under_way",
+                violation_error_message="A forecast is being made.",
             ),
-            models.CheckConstraint(condition=ENDED_WHEN_OVER, name="forecast_ended_when_over"),
+            Check(
+                condition=ENDED_WHEN_OVER,
+                name="forecast_ended_when_over",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="It has an end exactly when it is over.",
+            ),
         )
         indexes = (models.Index(fields=["cluster", "-id"], name="forecast_by_cluster"),)
 
@@ -56,9 +72,21 @@ class ForecastJob(models.Model):
     error_s = models.FloatField(null=True)
     within = models.BooleanField(null=True)
 
+    explained: ClassVar = {
+        "tenant": Rule("in_use", "", "The tenant is gone, or still has forecasts."),
+        "forecast": Rule("forecast_gone", "", "The forecast is gone."),
+        "whatif_forecastjob_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["forecast", "job"], name="forecast_job_once"),
+            Unique(
+                fields=["forecast", "job"],
+                name="forecast_job_once",
+                pointer="",
+                violation_error_code="forecast_made",
+                violation_error_message="The forecast has been made.",
+            ),
         )
         indexes = (
             models.Index(

@@ -1,10 +1,15 @@
 """A simulation that somebody asked for, and its runs: one per policy and seed."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from rest.constraints import Check, Rule, Unique
 from whatif.models.state import ENDED_WHEN_OVER, WorkState
+
+_NO_SIMULATION = Rule("simulation_gone", "", "The simulation is gone.")
 
 
 class Simulation(models.Model):
@@ -31,11 +36,37 @@ class Simulation(models.Model):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
+    explained: ClassVar = {
+        "tenant": Rule("in_use", "", "The tenant is gone, or still has simulations."),
+        "requested_by": Rule("in_use", "", "The token is gone, or has asked for simulations."),
+        "cluster": Rule(
+            "unknown_cluster", "/cluster", "The cluster is gone, or still has simulations."
+        ),
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["id", "tenant"], name="simulation_of_tenant"),
-            models.CheckConstraint(condition=Q(kind__in=("trace", "live")), name="simulation_kind"),
-            models.CheckConstraint(condition=ENDED_WHEN_OVER, name="simulation_ended_when_over"),
+            Unique(
+                fields=["id", "tenant"],
+                name="simulation_of_tenant",
+                pointer="",
+                violation_error_code="duplicate_id",
+                violation_error_message="The id is taken.",
+            ),
+            Check(
+                condition=Q(kind__in=("trace", "live")),
+                name="simulation_kind",
+                pointer="",
+                violation_error_code="invalid_kind",
+                violation_error_message="A simulation is of a trace or live.",
+            ),
+            Check(
+                condition=ENDED_WHEN_OVER,
+                name="simulation_ended_when_over",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="It has an end exactly when it is over.",
+            ),
         )
         indexes = (
             models.Index(fields=["tenant", "-id"], name="simulation_by_tenant"),
@@ -75,10 +106,28 @@ class SimulationRun(models.Model):
     seen_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
+    explained: ClassVar = {
+        "tenant": Rule("in_use", "", "The tenant is gone, or still has simulations."),
+        "whatif_simulationrun_simulation_of_tenant": _NO_SIMULATION,
+        "whatif_simulationrun_simulation_fk": _NO_SIMULATION,
+    }
+
     class Meta:
         constraints = (
-            models.UniqueConstraint(fields=["simulation", "number"], name="run_number_once"),
-            models.CheckConstraint(condition=ENDED_WHEN_OVER, name="run_ended_when_over"),
+            Unique(
+                fields=["simulation", "number"],
+                name="run_number_once",
+                pointer="",
+                violation_error_code="run_exists",
+                violation_error_message="The simulation has this run already.",
+            ),
+            Check(
+                condition=ENDED_WHEN_OVER,
+                name="run_ended_when_over",
+                pointer="",
+                violation_error_code="invalid_state",
+                violation_error_message="It has an end exactly when it is over.",
+            ),
         )
         indexes = (
             models.Index(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 
 from clusters.models import Cluster
-from whatif import doorbell
+from whatif import dispatch
 from whatif.models import Forecast, WorkState
 
 # Who asks again so soon gets the same forecast: nothing has changed, and workers are few.
@@ -39,7 +39,7 @@ def _under_way(cluster_id: int, now: datetime) -> int:
         cursor.execute(_ASK, {"cluster": cluster_id, "now": now})
         made = cursor.fetchone()
     if made:
-        doorbell.ring(doorbell.FORECAST, [made[0]])
+        dispatch.send(dispatch.FORECAST, [made[0]])
         return int(made[0])
     # The index refused a second one; if the first has ended meanwhile, it is the newest.
     newest = Forecast.objects.filter(cluster=cluster_id).order_by("-pk")

@@ -10,7 +10,7 @@ from clusters.services.references import cluster_named, tariff_named
 from rest.problems import Conflict, Forbidden, NotFound
 from tenancy import audit
 from tenancy.callers import Caller
-from whatif import doorbell
+from whatif import dispatch
 from whatif.models import LIVE, Simulation, SimulationRun, WorkState
 from whatif.request import check, label
 from whatif.selectors import simulations
@@ -43,7 +43,7 @@ def simulation_create(*, caller: Caller, values: Mapping[str, Any], now: datetim
     runs = SimulationRun.objects.bulk_create(_runs(simulation, values))
     changes = {"name": simulation.name, "kind": simulation.kind, "runs": len(runs)}
     audit.record(caller, "simulation.create", simulation, changes, tenant_id=caller.tenant_id)
-    doorbell.ring(doorbell.RUN, [run.pk for run in runs])
+    dispatch.send(dispatch.RUN, [run.pk for run in runs])
     return simulations(caller).get(pk=simulation.pk)
 
 

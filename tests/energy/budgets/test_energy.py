@@ -9,8 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from clusters.models import Cluster
-from energy.budgets.energy import energy_left
-from energy.budgets.energy_meter import energy_count
+from energy.budgets.energy import energy_count, energy_left
 from energy.budgets.watch import DELAY
 from energy.models import PowerState
 from energy.telemetry.roll_up import roll_up

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from clusters.models import Cluster
-from energy.budgets.peak_meter import demand_count
+from energy.budgets.peak import demand_count
 from energy.budgets.watch import power_watch
 from energy.models import PowerState
 from energy.telemetry.roll_up import roll_up

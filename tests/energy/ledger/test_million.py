@@ -9,10 +9,10 @@ from django.db.models import Sum
 from numpy.typing import NDArray
 
 from clusters.models import Gpu, Node
-from energy.boots import boot_number
 from energy.ledger.balance import node_balance
 from energy.ledger.settle import settle
 from energy.models import Boot, LedgerRow, Meter, Sample
+from energy.telemetry.boots import boot_number
 from energy.telemetry.digest import samples_digest
 from jobs.models import Allocation, Attempt, Job
 from scheduler_service.factories import NOW, make_jobs, make_tenant

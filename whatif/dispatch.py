@@ -1,4 +1,4 @@
-"""Wakes a worker for a run or a forecast; a lost message is found by the sweep."""
+"""Sends runs and forecasts to their workers; the sweep sends again what was lost."""
 
 import logging
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ QUEUES = {RUN: "simulations", FORECAST: "forecasts"}
 logger = logging.getLogger(__name__)
 
 
-def ring(task: str, ids: Sequence[int]) -> None:
+def send(task: str, ids: Sequence[int]) -> None:
     """Once the current transaction commits, send one message per id."""
-    transaction.on_commit(partial(_send, task, ids))
+    transaction.on_commit(partial(_publish, task, ids))
 
 
-def _send(task: str, ids: Sequence[int]) -> None:
+def _publish(task: str, ids: Sequence[int]) -> None:
     for row_id in ids:
         try:
             current_app.send_task(task, args=[row_id], queue=QUEUES[task], retry=False)

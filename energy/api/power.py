@@ -5,12 +5,11 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from clusters.models import Cluster
-from energy.api import power_examples as examples
-from energy.api import power_serializers as serializers
+from energy.api.structs import ClusterPowerOut
 from energy.budgets.energy import energy_left
 from energy.models import PowerBreach, PowerState
 from rest.problems import NotFound
-from rest.serializers import represented
+from rest.structs import show
 from rest.views import Answer, JSONView, respond
 
 NEWEST = 100
@@ -25,8 +24,7 @@ class ClusterPowerView(JSONView):
 
     resource = "cluster_power"
     rights = {"get": "power.read"}
-    output = serializers.ClusterPowerOut
-    examples = examples.CLUSTER_POWER
+    output = ClusterPowerOut
 
     def get(self, request: Request, cluster_id: str) -> HttpResponse:
         cluster = Cluster.objects.select_related("tariff").filter(pk=int(cluster_id)).first()
@@ -34,10 +32,11 @@ class ClusterPowerView(JSONView):
             raise NotFound
         states = PowerState.objects.filter(cluster=cluster).select_related("partition")
         breaches = PowerBreach.objects.filter(cluster=cluster).select_related("partition")
-        found = {
-            "cluster": cluster.name,
-            "states": list(states.order_by("pk")),
-            "breaches": list(breaches.order_by("-pk")[:NEWEST]),
-            "energy": energy_left(cluster, now=timezone.now()),
-        }
-        return respond(Answer(represented(serializers.ClusterPowerOut, found)))
+        shown = show(
+            ClusterPowerOut,
+            cluster,
+            states=list(states.order_by("pk")),
+            breaches=list(breaches.order_by("-pk")[:NEWEST]),
+            energy=energy_left(cluster, now=timezone.now()),
+        )
+        return respond(Answer(shown))

@@ -11,7 +11,7 @@ MOST_PER_DAY = 50
 
 
 def boot_number(node_id: int, boot_id: str, *, now: datetime) -> int | None:
-    """The boot's key; None for a node that has told of too many."""
+    """The boot's key; None for a node that has reported too many."""
     known = _known(node_id, boot_id)
     if known is not None:
         return known
