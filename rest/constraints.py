@@ -2,7 +2,7 @@
 
 Foreign keys, `unique=True` and the checks of Django's own fields have words by a rule. A model may
 say its own, also of what only a migration's SQL promises:
-`explained = {"field or constraint": Rule(code, pointer, detail)}`.
+`explained = {"field or constraint": ConstraintRule(code, pointer, detail)}`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ _GONE = "What this row refers to has just gone, or has just come into use; read 
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ConstraintRule:
     code: str
     pointer: str
     detail: str
@@ -54,9 +54,9 @@ class _Explained(models.constraints.BaseConstraint):
     def clone(self) -> Self:
         return type(self)(**{**self.facts, "name": self.name})
 
-    def rule(self) -> Rule:
+    def rule(self) -> ConstraintRule:
         pointer = self.facts["pointer"]
-        return Rule(
+        return ConstraintRule(
             code=self.violation_error_code or "conflict",
             pointer=f"/{self.about()}" if pointer is None else pointer,
             detail=str(self.get_violation_error_message()),
@@ -94,37 +94,37 @@ def _names(condition: Any) -> Iterator[str]:
             yield from _names(child)
 
 
-_told: dict[str, Rule] = {}
+_told: dict[str, ConstraintRule] = {}
 
 
 def explain(constraint: str, *, code: str, pointer: str, detail: str) -> None:
     """For apps that keep their words apart from their models."""
-    _told[constraint] = Rule(code, pointer, detail)
+    _told[constraint] = ConstraintRule(code, pointer, detail)
 
 
-def rule_for(constraint: str | None) -> Rule | None:
+def rule_for(constraint: str | None) -> ConstraintRule | None:
     if not constraint:
         return None
     return _told.get(constraint) or _rules().get(constraint)
 
 
 @cache
-def _rules() -> dict[str, Rule]:
-    found: dict[str, Rule] = {}
+def _rules() -> dict[str, ConstraintRule]:
+    found: dict[str, ConstraintRule] = {}
     for model in apps.get_models():
         found |= rules_of(model)
     return found
 
 
-def rules_of(model: type[models.Model]) -> dict[str, Rule]:
+def rules_of(model: type[models.Model]) -> dict[str, ConstraintRule]:
     """Constraint → its words, of one model."""
-    found: dict[str, Rule] = {}
+    found: dict[str, ConstraintRule] = {}
     for field in model._meta.local_concrete_fields:
         found |= _of_field(model, field)
     for constraint in model._meta.constraints:
         if isinstance(constraint, _Explained):
             found[constraint.name] = constraint.rule()
-    own: Mapping[str, Rule] = getattr(model, "explained", {})
+    own: Mapping[str, ConstraintRule] = getattr(model, "explained", {})
     for name, rule in own.items():
         found |= dict.fromkeys(_constraints_called(model, name), rule)
     return found
@@ -139,16 +139,18 @@ def _constraints_called(model: type[models.Model], name: str) -> list[str]:
     return list(_of_field(model, field))
 
 
-def _of_field(model: type[models.Model], field: Any) -> dict[str, Rule]:
+def _of_field(model: type[models.Model], field: Any) -> dict[str, ConstraintRule]:
     table, at, found = model._meta.db_table, f"/{field.name}", {}
     if field.unique and not field.primary_key:
         words = f"Another {model._meta.verbose_name} has this {field.verbose_name}; choose another."
-        found[made_name(table, field.column, "key")] = Rule(f"{field.name}_taken", at, words)
+        found[made_name(table, field.column, "key")] = ConstraintRule(
+            f"{field.name}_taken", at, words
+        )
     if field.db_parameters(connection).get("check"):
-        rule = Rule("out_of_range", at, "The value is outside what the column can hold.")
+        rule = ConstraintRule("out_of_range", at, "The value is outside what the column can hold.")
         found[made_name(table, field.column, "check")] = rule
     if field.remote_field and field.db_constraint:
-        found[_foreign_key(model, field)] = Rule("reference_changed", at, _GONE)
+        found[_foreign_key(model, field)] = ConstraintRule("reference_changed", at, _GONE)
     return found
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -102,16 +102,6 @@ class ChoiceFilter(Filter):
         if text not in self.values:
             raise ValueError(f"Must be one of {', '.join(self.values)}.")
         return text
-
-
-class FilterSet:
-    """Filters declared as the attributes of a class."""
-
-    base_filters: ClassVar[dict[str, Filter]] = {}
-
-    def __init_subclass__(cls) -> None:
-        own = {name: value for name, value in vars(cls).items() if isinstance(value, Filter)}
-        cls.base_filters = {**cls.base_filters, **own}
 
 
 def named(filters: Mapping[str, Filter]) -> Mapping[str, Filter]:

@@ -2,23 +2,27 @@
 
 from typing import Any
 
+from drf_spectacular.openapi import AutoSchema as SpectacularSchema
 from drf_spectacular.plumbing import ResolvedComponent
 
 from rest import openapi
 from rest.pagination import KeysetPagination
-from rest.serializers import SerializerSchema
 from rest.structs import node_of
 from rest.structs.containers import StructNode
-from rest.views import Example, is_struct
+from rest.views import Example
 
 Schema = dict[str, Any]
 JSON = "application/json"
 
 
-class AutoSchema(SerializerSchema):
+class AutoSchema(SpectacularSchema):
     """Reads JSONView and its children."""
 
     view: Any
+
+    @property
+    def action(self) -> str:
+        return str(getattr(self.view, "action", None) or self.method.lower())
 
     @property
     def example(self) -> Example:
@@ -61,8 +65,8 @@ class AutoSchema(SerializerSchema):
 
     def _get_request_body(self, direction: Any = "request") -> Schema | None:
         shape = self.view.inputs.get(self.action)
-        if not is_struct(shape):
-            return super()._get_request_body(direction) if shape else None  # type: ignore[no-untyped-call]
+        if shape is None:
+            return None
         node = node_of(shape)
         body: Schema = {"content": {JSON: {"schema": node.schema(self._component)}}}
         required = any(member.required for member in node.members)
@@ -70,7 +74,7 @@ class AutoSchema(SerializerSchema):
 
     def _get_response_bodies(self, direction: Any = "response") -> Schema:
         status = self.view.success_status(self.action)
-        responses = self._success(status, direction)
+        responses = self._success(status)
         headers = openapi.success_headers(self.view, self.action, self.method, status)
         responses[str(status)].setdefault("headers", {}).update(headers)
         self._register("Problem", openapi.PROBLEM["title"], openapi.PROBLEM)
@@ -78,13 +82,10 @@ class AutoSchema(SerializerSchema):
         refusals = openapi.refusals(self.view, self.action, self.method, has_path=has_path)
         return {**responses, **refusals}
 
-    def _success(self, status: int, direction: Any) -> Schema:
+    def _success(self, status: int) -> Schema:
         if status == 204:
             return {"204": {"description": "No response body"}}
         shape = self.view.output_for(self.action)
-        if not is_struct(shape):
-            responses: Schema = super()._get_response_bodies(direction)
-            return responses
         schema = node_of(shape).schema(self._component)
         if self.action == "list":
             name = f"Paginated{shape.__name__}List"
@@ -123,7 +124,7 @@ class AutoSchema(SerializerSchema):
 
     @staticmethod
     def _example_of(shape: Any, given: Any) -> Any:
-        if given is not None or not is_struct(shape):
+        if given is not None or shape is None:
             return given
         return node_of(shape).example()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeGuard, cast
+from typing import Any, ClassVar
 
 import msgspec
 from django.db import transaction
@@ -25,14 +25,9 @@ from rest.json import JSONNegotiation, encode
 from rest.pagination import KeysetPagination
 from rest.problems import NotFound
 from rest.routing import ID
-from rest.serializers import SerializerClass, represented, validated
 from rest.structs import given, read, show
 
-Shape = type[msgspec.Struct] | SerializerClass
-
-
-def is_struct(shape: Any) -> TypeGuard[type[msgspec.Struct]]:
-    return isinstance(shape, type) and issubclass(shape, msgspec.Struct)
+Shape = type[msgspec.Struct]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +100,9 @@ class JSONView(APIView):
     def success_status(self, action: str) -> int:
         return self.statuses.get(action, {"create": 201, "destroy": 204}.get(action, 200))
 
-    def input(self, *, partial: bool = False) -> Any:
-        """The body, checked against the action's input shape: a struct if that is one."""
-        shape = self.inputs[self.action_name()]
-        if is_struct(shape):
-            return read(shape, self.request.data)
-        return validated(cast(SerializerClass, shape), self.request.data, partial=partial)
+    def input(self) -> Any:
+        """The body as the action's input struct."""
+        return read(self.inputs[self.action_name()], self.request.data)
 
     def query(self) -> dict[str, Any]:
         """The action's own query parameters, checked; absent ones are absent."""
@@ -169,7 +161,6 @@ class ResourceViewSet(ViewSetMixin, JSONView):
     """A resource; add the mixins of the actions it has and the `perform_` methods they call."""
 
     filters: ClassVar[Mapping[str, Filter]] = {}
-    filterset_class: ClassVar[Any] = None
     ordering_fields: ClassVar[tuple[str, ...]] = ("id",)
     pagination_class = KeysetPagination
     lookup_field = "id"
@@ -177,9 +168,6 @@ class ResourceViewSet(ViewSetMixin, JSONView):
 
     @classmethod
     def list_filters(cls) -> Mapping[str, Filter]:
-        if cls.filterset_class is not None:
-            declared: Mapping[str, Filter] = cls.filterset_class.base_filters
-            return declared
         return named(cls.filters)
 
     def rows(self) -> QuerySet[Any]:
@@ -193,10 +181,7 @@ class ResourceViewSet(ViewSetMixin, JSONView):
         return found
 
     def shown(self, row: Any) -> Any:
-        shape = self.output_for(self.action_name())
-        if is_struct(shape):
-            return show(shape, row, **self.members(row))
-        return represented(cast(SerializerClass, shape), row)
+        return show(self.output_for(self.action_name()), row, **self.members(row))
 
     def members(self, row: Any) -> Mapping[str, Any]:
         """Members of the output that the row itself does not have."""
@@ -250,14 +235,13 @@ class CreateMixin(ResourceViewSet):
         return self.write(effect)
 
     def perform_create(self, values: Any) -> Any:
-        """`values` is the input: its struct, or a dict of a serializer's fields."""
+        """`values` is the input's struct."""
         raise NotImplementedError
 
 
 class UpdateMixin(ResourceViewSet):
     def partial_update(self, request: Request, **kwargs: Any) -> HttpResponse:
-        sent = self.input(partial=True)
-        changes = given(sent) if is_struct(self.inputs["partial_update"]) else sent
+        changes = given(self.input())
 
         def effect() -> Answer:
             row = self.row()

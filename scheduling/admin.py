@@ -5,7 +5,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.decorators import display
 
-from jobs.admin.base import STATE_COLOURS, HistoryAdmin
+from jobs.admin.states import STATE_COLOURS
+from rest.admin import HistoryAdmin
 from scheduling.models import Decision, Round
 
 

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Abs
 
 from policies.contract.policy import ROUNDING
-from rest.constraints import Check, Rule
+from rest.constraints import Check, ConstraintRule
 
 
 class Round(models.Model):
@@ -52,7 +52,7 @@ class Round(models.Model):
     shadow_ms = models.FloatField(null=True)
     shadow_difference = models.JSONField(null=True)
 
-    explained: ClassVar = {"cluster": Rule("in_use", "", "The cluster still has rounds.")}
+    explained: ClassVar = {"cluster": ConstraintRule("in_use", "", "The cluster still has rounds.")}
 
     class Meta:
         constraints = (
@@ -104,9 +104,9 @@ class Decision(models.Model):
     applied = models.BooleanField(default=True)
 
     explained: ClassVar = {
-        "tenant": Rule("in_use", "", "The tenant still has jobs."),
-        "round": Rule("round_gone", "", "The round is gone."),
-        "scheduling_decision_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+        "tenant": ConstraintRule("in_use", "", "The tenant still has jobs."),
+        "round": ConstraintRule("round_gone", "", "The round is gone."),
+        "scheduling_decision_job_of_tenant": ConstraintRule("job_gone", "", "The job is gone."),
     }
 
     class Meta:

@@ -15,7 +15,7 @@ from simulator.log import Stretches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClusterDraw:
+class DrawnPower:
     """Watts of the whole cluster, PUE included, from `edges_s[i]` until `edges_s[i + 1]`."""
 
     edges_s: F64
@@ -109,7 +109,7 @@ def energy(outcome: Outcome, stretches: Stretches) -> Energy:
     )
 
 
-def draw(outcome: Outcome, stretches: Stretches) -> ClusterDraw:
+def draw(outcome: Outcome, stretches: Stretches) -> DrawnPower:
     idle = idle_stretches(outcome)
     from_s = np.concatenate([stretches.from_s, idle.from_s])
     to_s = np.concatenate([stretches.to_s, idle.to_s])
@@ -117,10 +117,10 @@ def draw(outcome: Outcome, stretches: Stretches) -> ClusterDraw:
     edges_s, at = np.unique(np.concatenate([from_s, to_s]), return_inverse=True)
     change = np.zeros(len(edges_s))
     np.add.at(change, at, np.concatenate([watts, -watts]))
-    return ClusterDraw(edges_s, np.cumsum(change)[:-1])
+    return DrawnPower(edges_s, np.cumsum(change)[:-1])
 
 
-def demand_cost(drawn: ClusterDraw, tariff: Tariff) -> Decimal:
+def demand_cost(drawn: DrawnPower, tariff: Tariff) -> Decimal:
     """The demand charges of all months, by the highest mean draw of their metering windows."""
     if isinstance(tariff, HourlyTariff) or len(drawn.edges_s) < 2:
         return Decimal(0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.pricing.tariff import Tariff
-from simulator.energy import ClusterDraw, demand_cost, draw, energy
+from simulator.energy import DrawnPower, demand_cost, draw, energy
 from simulator.engine import Outcome
 from simulator.log import Stretches
 from simulator.metrics.jobs import JobResults, job_results
@@ -21,7 +21,7 @@ class RunFigures:
     partitions: dict[str, Summary]
     jobs: JobResults
     stretches: Stretches
-    drawn: ClusterDraw
+    drawn: DrawnPower
 
 
 def measure(outcome: Outcome, tariff: Tariff | None = None) -> RunFigures:

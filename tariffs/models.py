@@ -7,12 +7,12 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 from rest.names import SLUG
 
 _BAD_NAME = "Lower-case letters, digits and inner dashes, at most 63."
 # A CHECK in the migration says it, because Django's cannot.
-_ON_THE_HOUR = Rule("not_on_the_hour", "/csv", "Hours start on full hours of UTC.")
+_ON_THE_HOUR = ConstraintRule("not_on_the_hour", "/csv", "Hours start on full hours of UTC.")
 
 
 class Tariff(models.Model):

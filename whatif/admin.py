@@ -6,8 +6,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.decorators import display
 
-from jobs.admin.base import STATE_COLOURS, ActingAdmin, HistoryAdmin, ReadOnlyInline
-from tenancy.admin import caller_of
+from jobs.admin.states import STATE_COLOURS
+from rest.admin import HistoryAdmin, ReadOnlyInline
+from tenancy.staff import StaffActs, caller_of
 from whatif import services
 from whatif.models import Forecast, ForecastJob, Simulation, SimulationRun
 
@@ -19,7 +20,7 @@ class RunInline(ReadOnlyInline):
 
 
 @admin.register(Simulation)
-class SimulationAdmin(ActingAdmin):
+class SimulationAdmin(StaffActs, HistoryAdmin):
     list_display = ("id", "name", "tenant", "cluster", "kind", "shown_state", "created_at")
     list_filter = ("state", "kind", "tenant")
     search_fields = ("=id", "name__startswith")
@@ -39,10 +40,10 @@ class SimulationAdmin(ActingAdmin):
     @admin.action(description="Cancel", permissions=["act"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Simulation]) -> None:
         caller, now = caller_of(request), timezone.now()
-        self.act(
+        self.for_each(
             request,
-            queryset,
-            "cancelled",
+            queryset.order_by("pk"),
+            "Cancelled",
             lambda row: services.simulation_cancel(caller=caller, simulation_id=row.pk, now=now),
         )
 

@@ -14,7 +14,7 @@ LOOK_BACK_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SpeedMark:
     """Where the attempt was: its step and when it was reached, each GPU's counter and when read."""
 
     step: int
@@ -28,9 +28,9 @@ class Speedometer:
     def __init__(self) -> None:
         self._set: tuple[int | None, int] | None = None
         self._settled_s = 0.0
-        self._start: Mark | None = None
-        self._middle: Mark | None = None
-        self._last: Mark | None = None
+        self._start: SpeedMark | None = None
+        self._middle: SpeedMark | None = None
+        self._last: SpeedMark | None = None
 
     def set(self, clock_mhz: int | None, cpus: int, now_s: float) -> None:
         if self._set == (clock_mhz, cpus):
@@ -48,7 +48,7 @@ class Speedometer:
         patient = step_s < self._settled_s + PATIENCE_S
         if step is None or step_s < self._settled_s or (patient and len(fresh) < len(energy)):
             return
-        mark = Mark(step, step_s, fresh)
+        mark = SpeedMark(step, step_s, fresh)
         if self._start is None or self._last is None or step < self._last.step:
             self._start = self._last = mark
             self._middle = None
@@ -57,7 +57,7 @@ class Speedometer:
             self._last = mark
             self._move_on(mark)
 
-    def _move_on(self, mark: Mark) -> None:
+    def _move_on(self, mark: SpeedMark) -> None:
         since_s = (self._middle or self._start or mark).step_s
         if mark.step_s - since_s >= LOOK_BACK_S:
             self._start, self._middle = self._middle or self._start, mark

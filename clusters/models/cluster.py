@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 from rest.names import SLUG
 
 _BAD_NAME = "Lower-case letters, digits and inner dashes, at most 63."
@@ -15,7 +15,7 @@ _NAME_TAKEN = "Another row has this name; choose another."
 
 class Cluster(models.Model):
     explained = {
-        "clusters_cluster_tariff_of_currency": Rule(
+        "clusters_cluster_tariff_of_currency": ConstraintRule(
             "currency_mismatch", "/currency", "A cluster and its tariff reckon in one currency."
         )
     }
@@ -197,7 +197,7 @@ class Switch(models.Model):
 
 class Rack(models.Model):
     explained = {
-        "clusters_rack_switch_of_cluster": Rule(
+        "clusters_rack_switch_of_cluster": ConstraintRule(
             "unknown_switch",
             "/switch",
             "A rack hangs on a switch of its own cluster, and a switch with racks stays.",

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from clusters.models.cluster import Cluster, Partition, Rack
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 from rest.names import HOST
 
 GPU_TYPE = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -48,17 +48,19 @@ class GpuType(models.Model):
 
 class Node(models.Model):
     explained = {
-        "clusters_node_partition_of_cluster": Rule(
+        "clusters_node_partition_of_cluster": ConstraintRule(
             "unknown_partition",
             "/partition",
             "A node stands in a partition of its own cluster, and a partition with nodes stays.",
         ),
-        "clusters_node_rack_of_cluster": Rule(
+        "clusters_node_rack_of_cluster": ConstraintRule(
             "unknown_rack",
             "/rack",
             "A node stands in a rack of its own cluster, and a rack with nodes stays.",
         ),
-        "clusters_node_token_id_key": Rule("conflict", "", "Another node speaks with this token."),
+        "clusters_node_token_id_key": ConstraintRule(
+            "conflict", "", "Another node speaks with this token."
+        ),
     }
 
     class State(models.TextChoices):
@@ -181,7 +183,7 @@ class Gpu(models.Model):
     """One device; its type is the node's, because a node holds one type."""
 
     explained = {
-        "uuid": Rule(
+        "uuid": ConstraintRule(
             "uuid_taken",
             "/gpu_uuids",
             "A GPU with one of these uuids is known already; each GPU stands in one node.",
@@ -223,7 +225,7 @@ class Gpu(models.Model):
 class JoinToken(models.Model):
     """A single-use right to register a node in a cluster; only its hash is kept."""
 
-    explained = {"hash": Rule("conflict", "", "Try again: the secret was drawn before.")}
+    explained = {"hash": ConstraintRule("conflict", "", "Try again: the secret was drawn before.")}
 
     cluster = models.ForeignKey(Cluster, models.CASCADE)
     # Where the node that joins with it will stand.

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from energy.models import LedgerRow, Meter
-from jobs.admin.base import HistoryAdmin
+from rest.admin import HistoryAdmin
 
 
 @admin.register(Meter)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 
 class Meter(models.Model):
@@ -34,10 +34,12 @@ class Meter(models.Model):
     due_at = models.DateTimeField(null=True)
 
     explained: ClassVar = {
-        "tenant": Rule("in_use", "", "The tenant has drawn energy."),
-        "gpu": Rule("in_use", "", "An attempt was metered on the GPU."),
-        "boot": Rule("in_use", "", "An attempt was metered in this boot."),
-        "energy_meter_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+        "tenant": ConstraintRule("in_use", "", "The tenant has drawn energy."),
+        "gpu": ConstraintRule("in_use", "", "An attempt was metered on the GPU."),
+        "boot": ConstraintRule("in_use", "", "An attempt was metered in this boot."),
+        "energy_meter_attempt_of_tenant": ConstraintRule(
+            "attempt_gone", "", "The attempt is gone."
+        ),
     }
 
     class Meta:
@@ -105,10 +107,12 @@ class LedgerRow(models.Model):
     written_at = models.DateTimeField()
 
     explained: ClassVar = {
-        "tenant": Rule("in_use", "", "The ledger names the tenant."),
-        "cluster": Rule("in_use", "", "The ledger names the cluster."),
-        "gpu": Rule("in_use", "", "The ledger names the GPU."),
-        "energy_ledgerrow_attempt_of_tenant": Rule("in_use", "", "The ledger names the attempt."),
+        "tenant": ConstraintRule("in_use", "", "The ledger names the tenant."),
+        "cluster": ConstraintRule("in_use", "", "The ledger names the cluster."),
+        "gpu": ConstraintRule("in_use", "", "The ledger names the GPU."),
+        "energy_ledgerrow_attempt_of_tenant": ConstraintRule(
+            "in_use", "", "The ledger names the attempt."
+        ),
     }
 
     class Meta:

@@ -7,10 +7,10 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 DAY_MINUTES = 1440
-_NO_PARTITION = Rule("unknown_partition", "", "The partition is gone.")
+_NO_PARTITION = ConstraintRule("unknown_partition", "", "The partition is gone.")
 
 
 class PowerBudget(models.Model):
@@ -40,7 +40,7 @@ class PowerBudget(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     explained: ClassVar = {
-        "energy_powerbudget_partition_of_cluster": Rule(
+        "energy_powerbudget_partition_of_cluster": ConstraintRule(
             "unknown_partition", "/partition", "A budget is for a partition of its own cluster."
         )
     }

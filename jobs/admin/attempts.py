@@ -3,8 +3,9 @@
 from django.contrib import admin
 from unfold.decorators import display
 
-from jobs.admin.base import STATE_COLOURS, HistoryAdmin, ReadOnlyInline
+from jobs.admin.states import STATE_COLOURS
 from jobs.models import Allocation, Attempt, JobEvent, Part
+from rest.admin import HistoryAdmin, ReadOnlyInline
 
 
 class AllocationInline(ReadOnlyInline):

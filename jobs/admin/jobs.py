@@ -7,9 +7,10 @@ from django.utils import timezone
 from unfold.decorators import display
 
 from jobs import services
-from jobs.admin.base import STATE_COLOURS, ActingAdmin, ReadOnlyInline
+from jobs.admin.states import STATE_COLOURS
 from jobs.models import Attempt, Job, JobArray, JobDependency, JobEvent
-from tenancy.admin import caller_of
+from rest.admin import HistoryAdmin, ReadOnlyInline
+from tenancy.staff import StaffActs, caller_of
 
 
 class AttemptInline(ReadOnlyInline):
@@ -33,7 +34,7 @@ class EventInline(ReadOnlyInline):
 
 
 @admin.register(Job)
-class JobAdmin(ActingAdmin):
+class JobAdmin(StaffActs, HistoryAdmin):
     """Without `env`, where tenants keep secrets."""
 
     list_display = (
@@ -72,36 +73,36 @@ class JobAdmin(ActingAdmin):
     @admin.action(description="Cancel", permissions=["act"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         caller, now = caller_of(request), timezone.now()
-        self.act(
+        self.for_each(
             request,
-            queryset,
-            "cancelled or asked to stop",
+            queryset.order_by("pk"),
+            "Cancelled or asked to stop",
             lambda job: services.job_cancel(caller=caller, job_id=job.pk, now=now),
         )
 
     @admin.action(description="Hold: keep from starting", permissions=["act"])
     def hold(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         caller = caller_of(request)
-        self.act(
+        self.for_each(
             request,
-            queryset,
-            "held",
+            queryset.order_by("pk"),
+            "Held",
             lambda job: services.job_hold(caller=caller, job_id=job.pk),
         )
 
     @admin.action(description="Release", permissions=["act"])
     def release(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         caller = caller_of(request)
-        self.act(
+        self.for_each(
             request,
-            queryset,
-            "released",
+            queryset.order_by("pk"),
+            "Released",
             lambda job: services.job_release(caller=caller, job_id=job.pk),
         )
 
 
 @admin.register(JobArray)
-class JobArrayAdmin(ActingAdmin):
+class JobArrayAdmin(StaffActs, HistoryAdmin):
     list_display = ("id", "name", "tenant", "size", "created_at")
     list_display_links = ("id", "name")
     list_filter = ("tenant",)
@@ -112,9 +113,9 @@ class JobArrayAdmin(ActingAdmin):
     @admin.action(description="Cancel all jobs that have not ended", permissions=["act"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[JobArray]) -> None:
         caller, now = caller_of(request), timezone.now()
-        self.act(
+        self.for_each(
             request,
-            queryset,
-            "cancelled",
+            queryset.order_by("pk"),
+            "Cancelled",
             lambda array: services.array_cancel(caller=caller, array=array, now=now),
         )

@@ -2,8 +2,8 @@
 
 from django.contrib import admin
 
-from jobs.admin.base import HistoryAdmin
 from jobs.models import Log
+from rest.admin import HistoryAdmin
 
 
 @admin.register(Log)

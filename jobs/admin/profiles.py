@@ -5,19 +5,20 @@ from typing import Any
 from django.contrib import admin
 from django.utils import timezone
 
-from clusters.admin.base import ServiceAdmin, Values
 from jobs import services
-from jobs.admin.base import HistoryAdmin
 from jobs.models import Profile, ProfileFit, ProfilePoint, ProfilingRun
 from jobs.specs import ProfilePatch, ProfileSpec
+from rest.admin import HistoryAdmin
+from rest.services import Values
 from rest.structs import given, read
 from tenancy.callers import Caller
+from tenancy.staff import StaffAdmin
 
 DATA = ("dataset_mib", "step_mib", "storage_mib_per_s")
 
 
 @admin.register(Profile)
-class ProfileAdmin(ServiceAdmin):
+class ProfileAdmin(StaffAdmin):
     list_display = ("name", "tenant", "basis", "drift", "fit_refused", "version", "updated_at")
     list_filter = ("basis", "inline", "tenant")
     list_select_related = ("tenant",)

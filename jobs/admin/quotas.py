@@ -3,13 +3,11 @@
 from typing import Any
 
 from django.contrib import admin
-from django.utils import timezone
 
-from clusters.admin.base import ServiceAdmin, Values
-from clusters.admin.forms import ServiceForm
 from jobs.models import GpuQuota
-from jobs.services import quotas as services
-from tenancy.callers import Caller
+from jobs.services.quotas import GPU_QUOTAS
+from rest.admin import ServiceForm
+from tenancy.staff import StaffAdmin
 
 
 class GpuQuotaForm(ServiceForm):
@@ -22,7 +20,8 @@ class GpuQuotaForm(ServiceForm):
 
 
 @admin.register(GpuQuota)
-class GpuQuotaAdmin(ServiceAdmin):
+class GpuQuotaAdmin(StaffAdmin):
+    services = GPU_QUOTAS
     form = GpuQuotaForm
     list_display = ("tenant", "gpu_type", "in_use")
     list_filter = ("gpu_type",)
@@ -36,12 +35,3 @@ class GpuQuotaAdmin(ServiceAdmin):
     @admin.display(description="GPUs in use")
     def in_use(self, quota: GpuQuota) -> str:
         return f"{quota.gpus_in_use} / {quota.gpus}"
-
-    def perform_create(self, caller: Caller, values: Values) -> GpuQuota:
-        return services.gpu_quota_create(caller, values)
-
-    def perform_update(self, caller: Caller, row: GpuQuota, changes: Values) -> GpuQuota:
-        return services.gpu_quota_update(caller, row, changes, timezone.now())
-
-    def perform_delete(self, caller: Caller, row: GpuQuota) -> None:
-        services.gpu_quota_delete(caller, row)

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 
 class Attempt(models.Model):
@@ -50,9 +50,9 @@ class Attempt(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     explained = {
-        "fence": Rule("duplicate_fence", "", "The fence is taken."),
-        "attempt_fence_grows": Rule("stale_fence", "", "A newer attempt has taken over."),
-        "jobs_attempt_job_of_tenant": Rule("in_use", "", "The job still has attempts."),
+        "fence": ConstraintRule("duplicate_fence", "", "The fence is taken."),
+        "attempt_fence_grows": ConstraintRule("stale_fence", "", "A newer attempt has taken over."),
+        "jobs_attempt_job_of_tenant": ConstraintRule("in_use", "", "The job still has attempts."),
     }
 
     class Meta:
@@ -134,7 +134,9 @@ class Allocation(models.Model):
     released_at = models.DateTimeField(null=True)
 
     explained = {
-        "jobs_allocation_attempt_of_tenant": Rule("in_use", "", "The attempt has held GPUs."),
+        "jobs_allocation_attempt_of_tenant": ConstraintRule(
+            "in_use", "", "The attempt has held GPUs."
+        ),
     }
 
     class Meta:

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 
 class JobArray(models.Model):
@@ -19,7 +19,9 @@ class JobArray(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     explained = {
-        "tenant": Rule("unknown_tenant", "/tenant", "The tenant is gone, or still has arrays."),
+        "tenant": ConstraintRule(
+            "unknown_tenant", "/tenant", "The tenant is gone, or still has arrays."
+        ),
     }
 
     class Meta:
@@ -117,18 +119,22 @@ class Job(models.Model):
     version = models.BigIntegerField(default=1)
 
     explained = {
-        "tenant": Rule("unknown_tenant", "/tenant", "The tenant is gone, or still has jobs."),
-        "cluster": Rule("unknown_cluster", "/cluster", "The cluster is gone, or still has jobs."),
-        "jobs_job_partition_of_cluster": Rule(
+        "tenant": ConstraintRule(
+            "unknown_tenant", "/tenant", "The tenant is gone, or still has jobs."
+        ),
+        "cluster": ConstraintRule(
+            "unknown_cluster", "/cluster", "The cluster is gone, or still has jobs."
+        ),
+        "jobs_job_partition_of_cluster": ConstraintRule(
             "unknown_partition", "/partition", "The partition is gone, or still has jobs."
         ),
-        "jobs_job_profile_of_tenant": Rule(
+        "jobs_job_profile_of_tenant": ConstraintRule(
             "unknown_profile", "/profile", "The profile is gone, or still has jobs."
         ),
-        "jobs_job_array_of_tenant": Rule(
+        "jobs_job_array_of_tenant": ConstraintRule(
             "unknown_array", "", "The array is gone, or still has jobs."
         ),
-        "job_legal_move": Rule(
+        "job_legal_move": ConstraintRule(
             "illegal_move", "", "The job is no longer where it could move from."
         ),
     }
@@ -256,8 +262,8 @@ class JobDependency(models.Model):
     met_at = models.DateTimeField(null=True)
 
     explained = {
-        "jobs_jobdependency_job_of_tenant": Rule("job_gone", "", "The job is gone."),
-        "jobs_jobdependency_on_job_of_tenant": Rule(
+        "jobs_jobdependency_job_of_tenant": ConstraintRule("job_gone", "", "The job is gone."),
+        "jobs_jobdependency_on_job_of_tenant": ConstraintRule(
             "unknown_job", "/depends_on", "A job it depends on is gone."
         ),
     }
@@ -306,7 +312,7 @@ class JobEvent(models.Model):
     detail = models.JSONField(default=dict)
 
     explained = {
-        "jobs_jobevent_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+        "jobs_jobevent_job_of_tenant": ConstraintRule("job_gone", "", "The job is gone."),
     }
 
     class Meta:

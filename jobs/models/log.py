@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 
 class Log(models.Model):
@@ -25,7 +25,7 @@ class Log(models.Model):
     updated_at = models.DateTimeField()
 
     explained = {
-        "jobs_log_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+        "jobs_log_attempt_of_tenant": ConstraintRule("attempt_gone", "", "The attempt is gone."),
     }
 
     class Meta:
@@ -58,7 +58,7 @@ class LogChunk(models.Model):
     data = models.BinaryField()
 
     explained = {
-        "log": Rule("log_gone", "", "The log is gone."),
+        "log": ConstraintRule("log_gone", "", "The log is gone."),
     }
 
     class Meta:

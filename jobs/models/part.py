@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 
 class Part(models.Model):
@@ -39,7 +39,7 @@ class Part(models.Model):
     speed_mj_s = models.FloatField(null=True)
 
     explained = {
-        "jobs_part_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+        "jobs_part_attempt_of_tenant": ConstraintRule("attempt_gone", "", "The attempt is gone."),
     }
 
     class Meta:

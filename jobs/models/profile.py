@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 
 
 class Profile(models.Model):
@@ -38,7 +38,9 @@ class Profile(models.Model):
     updated_at = models.DateTimeField(db_default=Now())
 
     explained = {
-        "tenant": Rule("unknown_tenant", "/tenant", "The tenant is gone, or still has profiles."),
+        "tenant": ConstraintRule(
+            "unknown_tenant", "/tenant", "The tenant is gone, or still has profiles."
+        ),
     }
 
     class Meta:
@@ -109,8 +111,12 @@ class ProfilePoint(models.Model):
     measured_at = models.DateTimeField()
 
     explained = {
-        "jobs_profilepoint_profile_of_tenant": Rule("profile_gone", "", "The profile is gone."),
-        "jobs_profilepoint_attempt_of_tenant": Rule("attempt_gone", "", "The attempt is gone."),
+        "jobs_profilepoint_profile_of_tenant": ConstraintRule(
+            "profile_gone", "", "The profile is gone."
+        ),
+        "jobs_profilepoint_attempt_of_tenant": ConstraintRule(
+            "attempt_gone", "", "The attempt is gone."
+        ),
     }
 
     class Meta:
@@ -197,7 +203,9 @@ class ProfileFit(models.Model):
     made_at = models.DateTimeField()
 
     explained = {
-        "jobs_profilefit_profile_of_tenant": Rule("profile_gone", "", "The profile is gone."),
+        "jobs_profilefit_profile_of_tenant": ConstraintRule(
+            "profile_gone", "", "The profile is gone."
+        ),
     }
 
     class Meta:
@@ -247,9 +255,13 @@ class ProfilingRun(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     explained = {
-        "job": Rule("run_exists", "", "The job is of another profiling run."),
-        "jobs_profilingrun_job_of_tenant": Rule("in_use", "", "The job has measured a profile."),
-        "jobs_profilingrun_profile_of_tenant": Rule("profile_gone", "", "The profile is gone."),
+        "job": ConstraintRule("run_exists", "", "The job is of another profiling run."),
+        "jobs_profilingrun_job_of_tenant": ConstraintRule(
+            "in_use", "", "The job has measured a profile."
+        ),
+        "jobs_profilingrun_profile_of_tenant": ConstraintRule(
+            "profile_gone", "", "The profile is gone."
+        ),
     }
 
     class Meta:

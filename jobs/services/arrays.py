@@ -6,7 +6,7 @@ from django.db import transaction
 
 from jobs import contradictions
 from jobs.models import JobArray
-from jobs.services.drafts import Draft, owner_id, owner_name
+from jobs.services.drafts import JobDraft, owner_id, owner_name
 from jobs.services.store import submit_drafts
 from jobs.services.submit import audited
 from jobs.specs import ArraySpec
@@ -28,7 +28,7 @@ def array_submit(*, caller: Caller, spec: ArraySpec, now: datetime) -> JobArray:
         created_at=now,
     )
     drafts = [
-        Draft(spec.job, tenant, ("job",), array_id=array.pk, array_index=index)
+        JobDraft(spec.job, tenant, ("job",), array_id=array.pk, array_index=index)
         for index in range(spec.size)
     ]
     for result in submit_drafts(drafts, now=now):

@@ -9,7 +9,7 @@ from tenancy.models import Tenant
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class JobDraft:
     """A job; `path` is where its spec stands in the request's body."""
 
     spec: JobSpec

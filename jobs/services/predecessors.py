@@ -8,7 +8,7 @@ from django.db import connection
 
 from jobs.lifecycle import TERMINAL
 from jobs.models import Job
-from jobs.services.drafts import Draft
+from jobs.services.drafts import JobDraft
 from rest.pointers import pointer
 from rest.problems import Conflict, Contradiction
 
@@ -52,7 +52,7 @@ class Predecessor:
 Predecessors = dict[int, Predecessor]
 
 
-def lock_predecessors(drafts: Sequence[Draft]) -> Predecessors:
+def lock_predecessors(drafts: Sequence[JobDraft]) -> Predecessors:
     """Hold what the drafts depend on as it is until the transaction ends."""
     wanted = [dependency.job for draft in drafts for dependency in draft.spec.depends_on]
     if not wanted:
@@ -67,7 +67,7 @@ def lock_predecessors(drafts: Sequence[Draft]) -> Predecessors:
     return {job: Predecessor(tenant, Job.State(state)) for job, tenant, state in rows}
 
 
-def counted(draft: Draft, known: Predecessors) -> Draft | Conflict:
+def counted(draft: JobDraft, known: Predecessors) -> JobDraft | Conflict:
     """The draft with its unmet dependencies counted, or why it can never run."""
     unmet = 0
     for index, dependency in enumerate(draft.spec.depends_on):
@@ -94,7 +94,7 @@ class DependencyRow:
 
 
 def links_of(
-    draft: Draft, *, job_id: int, tenant_id: int, known: Predecessors, now: datetime
+    draft: JobDraft, *, job_id: int, tenant_id: int, known: Predecessors, now: datetime
 ) -> list[DependencyRow]:
     return [
         DependencyRow(

@@ -6,7 +6,7 @@ from hashlib import sha256
 import msgspec
 
 from jobs.models import JobDependency, Profile, ProfilePoint
-from jobs.services.drafts import Draft
+from jobs.services.drafts import JobDraft
 from jobs.services.profiles import refuse_points, store_points
 from jobs.services.profiling import profiling_create
 from jobs.specs import Dependency, JobSpec, ProfilingSpec
@@ -14,7 +14,7 @@ from tenancy.callers import Caller
 from tenancy.models import Tenant
 
 
-def with_inline_profile(draft: Draft, *, now: datetime) -> JobSpec:
+def with_inline_profile(draft: JobDraft, *, now: datetime) -> JobSpec:
     """The table becomes a profile, named after what it says: the same table is the same profile."""
     points = draft.spec.points
     refuse_points(points)
@@ -31,7 +31,7 @@ def with_inline_profile(draft: Draft, *, now: datetime) -> JobSpec:
     return msgspec.structs.replace(draft.spec, profile=name, points=[])
 
 
-def measured_first(caller: Caller, draft: Draft, *, now: datetime) -> JobSpec:
+def measured_first(caller: Caller, draft: JobDraft, *, now: datetime) -> JobSpec:
     """If nothing is known of the profile, the job waits until a profiling run has ended."""
     spec = draft.spec
     named = Profile.objects.filter(tenant__name=draft.tenant, name=spec.profile)

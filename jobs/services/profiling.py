@@ -8,7 +8,7 @@ from django.db.models import Min
 from clusters.models import Node
 from jobs import contradictions
 from jobs.models import Profile, ProfilingRun
-from jobs.services.drafts import Draft
+from jobs.services.drafts import JobDraft
 from jobs.services.store import Stored, submit_drafts
 from jobs.specs import JobSpec, ProfilingSpec
 from rest.problems import Problem
@@ -34,7 +34,7 @@ def profiling_create(
     job = _job(profile, spec)
     contradictions.refuse(contradictions.in_job(job))
     owner = Tenant.objects.only("name").get(pk=profile.tenant_id)
-    (stored,) = submit_drafts([Draft(job, owner.name)], now=now)
+    (stored,) = submit_drafts([JobDraft(job, owner.name)], now=now)
     if isinstance(stored, Problem):
         raise stored
     run = _store(profile, stored, now)

@@ -8,9 +8,11 @@ from django.db import transaction
 
 from clusters.models import GpuType, Node
 from clusters.services.references import gpu_type_named
+from jobs import selectors
 from jobs.models import Allocation, GpuQuota
 from rest.etag import delete_versioned, update_versioned
 from rest.problems import Conflict
+from rest.services import Services
 from tenancy import audit
 from tenancy.callers import Caller
 from tenancy.models import Tenant
@@ -54,3 +56,11 @@ def _gpus_held(tenant_id: int, gpu_type: GpuType) -> int:
     """How many GPUs of the type the tenant's attempts hold now."""
     held = Allocation.objects.filter(tenant=tenant_id, released_at=None, node__gpu_type=gpu_type)
     return held.count()
+
+
+GPU_QUOTAS = Services(
+    read=selectors.gpu_quotas,
+    create=gpu_quota_create,
+    update=gpu_quota_update,
+    delete=gpu_quota_delete,
+)

@@ -16,7 +16,7 @@ from django.db import connection
 from jobs.models import Job
 from jobs.nudge import nudge
 from jobs.prepared_statements import fetch
-from jobs.services.drafts import Draft
+from jobs.services.drafts import JobDraft
 from jobs.services.predecessors import counted, link, links_of, lock_predecessors
 from jobs.specs import JobSpec
 from rest.json import encode
@@ -47,7 +47,7 @@ class _Found(NamedTuple):
 
 
 # The job's columns that a spec or a draft names; what else they name is resolved to an id.
-_SAID = {*JobSpec.__struct_fields__, *(field.name for field in fields(Draft))}
+_SAID = {*JobSpec.__struct_fields__, *(field.name for field in fields(JobDraft))}
 _COLUMNS = {
     field.column: field.db_type(connection)
     for field in Job._meta.concrete_fields
@@ -98,13 +98,13 @@ SELECT {", ".join(_Found._fields)} FROM draft ORDER BY index
 """  # noqa: S608  # only the names of columns above are interpolated
 
 
-def submit_drafts(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Problem]:
+def submit_drafts(drafts: Sequence[JobDraft], *, now: datetime) -> list[Stored | Problem]:
     """Store what can be stored, wake the schedulers; one result per draft, in their order."""
     if not drafts:
         return []
     known = lock_predecessors(drafts)
     judged = [counted(draft, known) for draft in drafts]
-    sound = [draft for draft in judged if isinstance(draft, Draft)]
+    sound = [draft for draft in judged if isinstance(draft, JobDraft)]
     stored = _store(sound, now) if sound else []
     link(
         [
@@ -119,10 +119,10 @@ def submit_drafts(drafts: Sequence[Draft], *, now: datetime) -> list[Stored | Pr
     for cluster_id in {result.cluster_id for result in stored if isinstance(result, Stored)}:
         nudge(cluster_id)
     results = iter(stored)
-    return [next(results) if isinstance(draft, Draft) else draft for draft in judged]
+    return [next(results) if isinstance(draft, JobDraft) else draft for draft in judged]
 
 
-def columns_of(draft: Draft) -> dict[str, Any]:
+def columns_of(draft: JobDraft) -> dict[str, Any]:
     """The values of the job's columns, apart from those that are resolved or always the same."""
     columns = dict(zip(_OF_SPEC, _values_of(draft.spec), strict=True))
     columns["min_gpus"], columns["max_gpus"] = draft.spec.gpu_range
@@ -132,14 +132,14 @@ def columns_of(draft: Draft) -> dict[str, Any]:
     return columns
 
 
-def _store(drafts: Sequence[Draft], now: datetime) -> list[Stored | Conflict]:
+def _store(drafts: Sequence[JobDraft], now: datetime) -> list[Stored | Conflict]:
     """Store the drafts whose names all exist; one result per draft, in their order."""
     items = encode([_item(index, draft) for index, draft in enumerate(drafts)])
     rows = fetch(_STORE, {"items": items.decode(), "now": now})
     return [_result(draft, _Found(*row)) for draft, row in zip(drafts, rows, strict=True)]
 
 
-def _item(index: int, draft: Draft) -> dict[str, Any]:
+def _item(index: int, draft: JobDraft) -> dict[str, Any]:
     item = columns_of(draft)
     item["index"], item["tenant"] = index, draft.tenant
     for name in _REFERENCES:
@@ -147,7 +147,7 @@ def _item(index: int, draft: Draft) -> dict[str, Any]:
     return item
 
 
-def _result(draft: Draft, found: _Found) -> Stored | Conflict:
+def _result(draft: JobDraft, found: _Found) -> Stored | Conflict:
     spec = draft.spec
     if found.tenant_id is None:
         return _unknown(draft, "tenant", "There is no such tenant.")
@@ -168,6 +168,6 @@ def _result(draft: Draft, found: _Found) -> Stored | Conflict:
     )
 
 
-def _unknown(draft: Draft, field: str, detail: str) -> Conflict:
+def _unknown(draft: JobDraft, field: str, detail: str) -> Conflict:
     conflict: Conflict = Conflict.at(pointer((*draft.path, field)), f"unknown_{field}", detail)
     return conflict

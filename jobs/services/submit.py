@@ -10,7 +10,7 @@ from django.db import transaction
 
 from jobs import contradictions
 from jobs.models import Job
-from jobs.services.drafts import Draft, owner_name
+from jobs.services.drafts import JobDraft, owner_name
 from jobs.services.profile_of_job import measured_first, with_inline_profile
 from jobs.services.store import Stored, columns_of, submit_drafts
 from jobs.specs import JobSpec
@@ -24,7 +24,7 @@ from tenancy.callers import Caller
 @transaction.atomic(savepoint=False)
 def job_submit(*, caller: Caller, spec: JobSpec, now: datetime) -> Job:
     contradictions.refuse(contradictions.in_job(spec))
-    draft = Draft(spec, owner_name(caller, spec.tenant))
+    draft = JobDraft(spec, owner_name(caller, spec.tenant))
     if spec.points:
         draft = replace(draft, spec=with_inline_profile(draft, now=now))
     if spec.profile_first:
@@ -52,9 +52,9 @@ def jobs_submit_bulk(
 ) -> list[ItemResult]:
     """Store the good ones and say what is wrong with the others."""
     judged = [_draft(caller, index, item) for index, item in enumerate(items)]
-    drafts = [draft for draft in judged if isinstance(draft, Draft)]
+    drafts = [draft for draft in judged if isinstance(draft, JobDraft)]
     results = iter(submit_drafts(drafts, now=now))
-    outcomes = [next(results) if isinstance(draft, Draft) else draft for draft in judged]
+    outcomes = [next(results) if isinstance(draft, JobDraft) else draft for draft in judged]
     _audit_bulk(caller, [outcome for outcome in outcomes if isinstance(outcome, Stored)])
     return [
         ItemResult(index, problem=outcome)
@@ -64,13 +64,13 @@ def jobs_submit_bulk(
     ]
 
 
-def _draft(caller: Caller, index: int, item: dict[str, Any]) -> Draft | Problem:
+def _draft(caller: Caller, index: int, item: dict[str, Any]) -> JobDraft | Problem:
     path = ("jobs", index)
     try:
         spec = read(JobSpec, item, *path)
         contradictions.refuse(contradictions.in_job(spec, *path))
         contradictions.refuse(contradictions.in_one_of_many(spec, *path))
-        return Draft(spec, owner_name(caller, spec.tenant, pointer((*path, "tenant"))), path)
+        return JobDraft(spec, owner_name(caller, spec.tenant, pointer((*path, "tenant"))), path)
     except Problem as problem:
         return problem
 
@@ -97,7 +97,7 @@ def _audit_bulk(caller: Caller, stored: Sequence[Stored]) -> None:
         audit.record(caller, "job.submit_bulk", None, changes, tenant_id=tenant_id)
 
 
-def _row(draft: Draft, stored: Stored, now: datetime) -> Job:
+def _row(draft: JobDraft, stored: Stored, now: datetime) -> Job:
     """The stored job without reading it back: everything in it is known."""
     columns = {**columns_of(draft), "unmet_dependencies": stored.unmet_dependencies}
     job = Job(

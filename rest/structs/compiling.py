@@ -12,9 +12,9 @@ from rest.structs.nodes import (
     AnyNode,
     BooleanNode,
     ChoiceNode,
-    Node,
     NumberNode,
     RuledNode,
+    ShapeNode,
     TextNode,
 )
 from rest.structs.rules import Schema
@@ -45,7 +45,7 @@ def _default(field: inspect.Field) -> Any:
     return MISSING if field.default_factory is NODEFAULT else field.default_factory()
 
 
-def _node(info: Any, show: Show, said: Schema | None = None) -> Node:  # noqa: PLR0911 - a table in code
+def _node(info: Any, show: Show, said: Schema | None = None) -> ShapeNode:  # noqa: PLR0911 - a table in code
     match info:
         case inspect.Metadata():
             return _declared(info, show)
@@ -74,7 +74,7 @@ def _node(info: Any, show: Show, said: Schema | None = None) -> Node:  # noqa: P
     raise TypeError(f"{info} has no rule; declare it with the types of rest.structs.")
 
 
-def _declared(info: inspect.Metadata, show: Show) -> Node:
+def _declared(info: inspect.Metadata, show: Show) -> ShapeNode:
     """A type with words, and perhaps a rule, of ours."""
     said, extra = info.extra_json_schema or {}, info.extra or {}
     if isinstance(info.type, inspect.Metadata):
@@ -90,7 +90,7 @@ def _declared(info: inspect.Metadata, show: Show) -> Node:
     return _node(info.type, show, said)
 
 
-def _only(union: inspect.UnionType, show: Show, extra: Schema | None = None) -> Node:
+def _only(union: inspect.UnionType, show: Show, extra: Schema | None = None) -> ShapeNode:
     kinds = [kind for kind in union.types if not isinstance(kind, inspect.NoneType)]
     if len(kinds) != 1:
         raise TypeError(f"A field has one type, or one and null, not {union}.")
@@ -98,7 +98,7 @@ def _only(union: inspect.UnionType, show: Show, extra: Schema | None = None) -> 
     return _declared(inspect.Metadata(kind, extra=extra), show) if extra else _node(kind, show)
 
 
-def _struct_node(struct: type[Struct], show: Show, said: Schema | None) -> Node:
+def _struct_node(struct: type[Struct], show: Show, said: Schema | None) -> ShapeNode:
     node = compiled(struct, show)
     examples = (said or {}).get("examples")
     node.said = {name: value for name, value in (said or {}).items() if name != "examples"}

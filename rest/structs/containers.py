@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rest.pointers import pointer
 from rest.problems import Fault
-from rest.structs.nodes import MISSING, AnyNode, Change, Node, Path, Refer
+from rest.structs.nodes import MISSING, AnyNode, Change, Path, Refer, ShapeNode
 from rest.structs.rules import Schema, Unfit
 
 _BOUNDS = frozenset(
@@ -28,8 +28,8 @@ _BOUNDS = frozenset(
 )
 
 
-class NullableNode(Node):
-    def __init__(self, inner: Node, said: Schema | None = None) -> None:
+class NullableNode(ShapeNode):
+    def __init__(self, inner: ShapeNode, said: Schema | None = None) -> None:
         super().__init__(said)
         self.inner = inner
 
@@ -60,8 +60,8 @@ class NullableNode(Node):
         return super().has_example or self.inner.has_example
 
 
-class ListNode(Node):
-    def __init__(self, item: Node, bounds: Any, said: Schema | None = None) -> None:
+class ListNode(ShapeNode):
+    def __init__(self, item: ShapeNode, bounds: Any, said: Schema | None = None) -> None:
         super().__init__(said)
         self.item = item
         self.min_length, self.max_length = bounds.min_length, bounds.max_length
@@ -105,10 +105,10 @@ class ListNode(Node):
         return super().has_example or self.item.has_example
 
 
-class MapNode(Node):
+class MapNode(ShapeNode):
     """An object with free names and values of one kind."""
 
-    def __init__(self, item: Node, bounds: Any, said: Schema | None = None) -> None:
+    def __init__(self, item: ShapeNode, bounds: Any, said: Schema | None = None) -> None:
         super().__init__(said)
         self.item = item
         self.min_length, self.max_length = bounds.min_length, bounds.max_length
@@ -152,12 +152,12 @@ class MapNode(Node):
 @dataclass(frozen=True, slots=True)
 class Member:
     name: str
-    node: Node
+    node: ShapeNode
     required: bool
     default: Any = MISSING
 
 
-class StructNode(Node):
+class StructNode(ShapeNode):
     """An object with the members that a struct declares; published as a component of its name."""
 
     def __init__(self, struct: type[Struct], show: Callable[..., Any]) -> None:
@@ -242,7 +242,7 @@ class StructNode(Node):
         }
 
 
-def nonnull_faults(node: Node, value: Any, path: Path) -> Iterator[Fault]:
+def nonnull_faults(node: ShapeNode, value: Any, path: Path) -> Iterator[Fault]:
     if value is None and not isinstance(node, NullableNode | AnyNode):
         yield Fault(pointer(path), "null", "May not be null.")
     else:

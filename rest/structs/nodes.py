@@ -17,7 +17,7 @@ MISSING: Any = object()
 _INT32_MAX = 2**31 - 1
 
 
-class Node:
+class ShapeNode:
     """`said` is what the declaration adds for the reader: description and examples."""
 
     def __init__(self, said: Schema | None = None) -> None:
@@ -60,12 +60,12 @@ class Node:
         return self.own_example is not MISSING
 
 
-class AnyNode(Node):
+class AnyNode(ShapeNode):
     def bare_example(self) -> Any:
         return {}
 
 
-class NumberNode(Node):
+class NumberNode(ShapeNode):
     """A number, whole or not, between the bounds of its Meta."""
 
     def __init__(self, bounds: Any, *, whole: bool, said: Schema | None = None) -> None:
@@ -130,7 +130,7 @@ def _first(*bounds: Any) -> Any:
     return next((bound for bound in bounds if bound is not None), None)
 
 
-class BooleanNode(Node):
+class BooleanNode(ShapeNode):
     def check(self, value: Any) -> None:
         if type(value) is not bool:
             raise Unfit("invalid", "Must be true or false.")
@@ -142,7 +142,7 @@ class BooleanNode(Node):
         return False
 
 
-class TextNode(Node):
+class TextNode(ShapeNode):
     def __init__(self, bounds: Any, said: Schema | None = None) -> None:
         super().__init__(said)
         self.min_length, self.max_length = bounds.min_length, bounds.max_length
@@ -170,7 +170,7 @@ class TextNode(Node):
         return "text"
 
 
-class ChoiceNode(Node):
+class ChoiceNode(ShapeNode):
     def __init__(self, values: list[str], said: Schema | None = None) -> None:
         super().__init__(said)
         self.values = values
@@ -186,7 +186,7 @@ class ChoiceNode(Node):
         return self.values[0]
 
 
-class RuledNode(Node):
+class RuledNode(ShapeNode):
     """A value with a rule of ours."""
 
     def __init__(self, rule: Rule, said: Schema | None = None) -> None:

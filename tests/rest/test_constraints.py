@@ -5,7 +5,7 @@ from django.db import connection, models
 from django.db.models import F, Q
 from django.test.utils import isolate_apps
 
-from rest.constraints import Check, Rule, Unique, made_name, rules_of
+from rest.constraints import Check, ConstraintRule, Unique, made_name, rules_of
 
 
 @isolate_apps("rest")
@@ -24,8 +24,8 @@ def test_words_come_from_the_models() -> None:
         seats = models.IntegerField()
 
         explained = {
-            "owner": Rule("owner_gone", "/owner", "The owner is gone."),
-            "car_moves": Rule("stuck", "", "A trigger says no."),
+            "owner": ConstraintRule("owner_gone", "/owner", "The owner is gone."),
+            "car_moves": ConstraintRule("stuck", "", "A trigger says no."),
         }
 
         class Meta:
@@ -55,16 +55,16 @@ def test_words_come_from_the_models() -> None:
         ("owner_gone", "/owner"),
     ]
     assert all(name.startswith("rest_car_") for name in keys)
-    taken = Rule("plate_taken", "/plate", "Another car has this plate; choose another.")
+    taken = ConstraintRule("plate_taken", "/plate", "Another car has this plate; choose another.")
     assert {name: rule for name, rule in rules.items() if name not in keys} == {
         "rest_car_plate_key": taken,
-        "rest_car_doors_check": Rule(
+        "rest_car_doors_check": ConstraintRule(
             "out_of_range", "/doors", "The value is outside what the column can hold."
         ),
-        "car_once": Rule("parked", "/seats", "It stands there already."),
-        "car_doors": Rule("too_many", "/doors_and_seats", "More doors than seats."),
-        "car_seats": Rule("conflict", "/seats", "Constraint “car_seats” is violated."),
-        "car_moves": Rule("stuck", "", "A trigger says no."),
+        "car_once": ConstraintRule("parked", "/seats", "It stands there already."),
+        "car_doors": ConstraintRule("too_many", "/doors_and_seats", "More doors than seats."),
+        "car_seats": ConstraintRule("conflict", "/seats", "Constraint “car_seats” is violated."),
+        "car_moves": ConstraintRule("stuck", "", "A trigger says no."),
     }
 
 
@@ -74,7 +74,7 @@ def test_migrations_see_the_plain_constraint() -> None:
     plain = models.CheckConstraint(**facts)  # type: ignore[arg-type]
     assert explained.deconstruct() == plain.deconstruct()
     assert plain == explained
-    assert explained.clone().rule() == Rule("x", "/y", "X.")
+    assert explained.clone().rule() == ConstraintRule("x", "/y", "X.")
     assert explained != models.CheckConstraint(condition=Q(doors__gt=1), name="car_doors")
 
 

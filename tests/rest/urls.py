@@ -1,21 +1,22 @@
 """A resource without a domain, and views that fail in every way, to try the conventions on."""
 
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db import DataError, IntegrityError, OperationalError
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.urls import path
+from msgspec import UNSET, Meta, UnsetType
 from rest_framework.request import Request
 
-from rest import fields
-from rest.filters import FilterSet, IntegerFilter, TextFilter
+from rest.filters import IntegerFilter, TextFilter
 from rest.problems import Conflict
 from rest.routing import Router
-from rest.serializers import StrictModelSerializer, StrictSerializer, validated
-from rest.views import Answer, CreateMixin, Example, JSONView, ListMixin, RetrieveMixin, respond
+from rest.structs import Id, Input, Output, read, text
+from rest.views import Answer, CreateMixin, JSONView, ListMixin, RetrieveMixin, respond
 
 handler400 = "rest.problems.handler400"
 handler403 = "rest.problems.handler403"
@@ -32,39 +33,32 @@ class Open(JSONView):
         return str(self.request.headers.get("X-Who", "anybody"))
 
 
-class GroupOut(StrictModelSerializer):
-    class Meta:
-        model = Group
-        fields = ("id", "name")
-        read_only_fields = fields
+class GroupOut(Output, frozen=True):
+    id: Id
+    name: str
+    secret: str | None
 
 
-class GroupCreate(StrictSerializer):
-    name = fields.Text(max_length=150)
-
-
-class GroupFilters(FilterSet):
-    name = TextFilter()
-    above = IntegerFilter("id", lookup_expr="gt")
+class GroupCreate(Input, frozen=True):
+    name: Annotated[str, text(150, example="a")]
 
 
 class GroupViewSet(Open, ListMixin, RetrieveMixin, CreateMixin):
     resource = "groups"
     output = GroupOut
     inputs = {"create": GroupCreate}
-    filterset_class = GroupFilters
+    filters = {"name": TextFilter(), "above": IntegerFilter("id", lookup_expr="gt")}
     ordering_fields = ("id", "name")
     secret_members = ("secret",)
-    examples = {"create": Example(request={"name": "a"}, response={"id": 1, "name": "a"})}
 
     def rows(self) -> QuerySet[Group]:
         return Group.objects.all()
 
-    def shown(self, row: Group) -> Any:
-        return {**super().shown(row), "secret": "hush"}
+    def members(self, row: Group) -> dict[str, Any]:
+        return {"secret": "hush"}
 
-    def perform_create(self, values: dict[str, Any]) -> Group:
-        group = Group.objects.create(**values)
+    def perform_create(self, values: GroupCreate) -> Group:
+        group = Group.objects.create(name=values.name)
         if group.name == "refused":
             raise Conflict("Not that one.", code="refused")
         if group.name == "crash":
@@ -72,13 +66,13 @@ class GroupViewSet(Open, ListMixin, RetrieveMixin, CreateMixin):
         return group
 
 
-class Wheel(StrictSerializer):
-    bolts = fields.Integer(min_value=0, max_value=9)
+class Wheel(Input, frozen=True):
+    bolts: Annotated[int, Meta(ge=0, le=9)]
 
 
-class Car(StrictSerializer):
-    name = fields.Text(max_length=10)
-    wheels = Wheel(many=True, required=False)
+class Car(Input, frozen=True):
+    name: Annotated[str, text(10)]
+    wheels: list[Wheel] | UnsetType = UNSET
 
 
 class CarView(Open):
@@ -92,18 +86,18 @@ class CarView(Open):
         return respond(Answer(self.query()))
 
     def post(self, request: Request) -> HttpResponse:
-        return respond(Answer(self.input()))
+        return respond(Answer(msgspec.to_builtins(self.input())))
 
 
 class BulkView(Open):
     resource = "bulk"
 
     def post(self, request: Request) -> HttpResponse:
-        return respond(Answer(validated(Bulk, request.data)))
+        return respond(Answer(msgspec.to_builtins(read(Bulk, request.data))))
 
 
-class Bulk(StrictSerializer):
-    cars = Car(many=True)
+class Bulk(Input, frozen=True):
+    cars: list[Car]
 
 
 FAILURES: dict[str, Exception] = {

@@ -9,7 +9,7 @@ import pytest
 from policies.contract.plan import Plan
 from policies.pricing.periods import PricePeriod
 from policies.pricing.tariff import FlatTariff, HourlyTariff, TimeOfUseTariff
-from simulator.energy import ClusterDraw, demand_cost, draw
+from simulator.energy import DrawnPower, demand_cost, draw
 from simulator.measure import measure
 from simulator.prices import PriceView
 from simulator.setting import Setting
@@ -47,10 +47,10 @@ def test_draw_adds_up_to_the_energy() -> None:
     assert drawn.joules_until(np.array([1800.0 + 3600.0]))[0] == pytest.approx(620 * HOUR_S)
 
 
-def two_levels() -> ClusterDraw:
+def two_levels() -> DrawnPower:
     """1 kW for half an hour, then 3 kW, from a Tuesday at midnight."""
     start_s = 1_704_153_600.0
-    return ClusterDraw(start_s + np.array([0.0, 1800.0, 3600.0]), np.array([1000.0, 3000.0]))
+    return DrawnPower(start_s + np.array([0.0, 1800.0, 3600.0]), np.array([1000.0, 3000.0]))
 
 
 def test_the_month_pays_for_its_highest_quarter_of_an_hour() -> None:
@@ -60,13 +60,13 @@ def test_the_month_pays_for_its_highest_quarter_of_an_hour() -> None:
 
 def test_a_short_peak_is_averaged_over_its_quarter() -> None:
     start_s = 1_704_153_600.0
-    drawn = ClusterDraw(start_s + np.array([0.0, 450.0, 900.0]), np.array([0.0, 8000.0]))
+    drawn = DrawnPower(start_s + np.array([0.0, 450.0, 900.0]), np.array([0.0, 8000.0]))
     assert demand_cost(drawn, FlatTariff(Decimal("0.1"), Decimal(1))) == Decimal(4)
 
 
 def test_every_month_has_its_own_peak() -> None:
     ends_s = 1_706_745_600.0  # 2024-02-01
-    drawn = ClusterDraw(ends_s + np.array([-3600.0, 0.0, 3600.0]), np.array([2000.0, 5000.0]))
+    drawn = DrawnPower(ends_s + np.array([-3600.0, 0.0, 3600.0]), np.array([2000.0, 5000.0]))
     assert demand_cost(drawn, FlatTariff(Decimal("0.1"), Decimal(1))) == Decimal(7)
 
 

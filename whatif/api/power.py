@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from clusters.api.fresh import FreshRetrieveMixin
 from energy.budgets.proof import proof
 from energy.budgets.watch import request_round
 from energy.models import PowerBudget
@@ -18,18 +17,20 @@ from energy.services.power_budgets import (
     power_budget_withdraw,
 )
 from rest.structs import given
-from rest.views import Answer, DestroyMixin, ListMixin
+from rest.views import Answer, DestroyMixin, ListMixin, RetrieveMixin
 from whatif.api import power_structs as structs
 from whatif.api.forecasts import cluster_or_404
 from whatif.budget_response import estimate
 
 
-class PowerBudgetViewSet(ListMixin, FreshRetrieveMixin, DestroyMixin):
+class PowerBudgetViewSet(ListMixin, RetrieveMixin, DestroyMixin):
     """Watts that a cluster, or one of its partitions, may draw for a time; the smallest counts.
 
     A POST is a question unless `dry_run` is false: the answer says which watts can be shed, by
     when, and how much later jobs would end. Deleting one that has begun ends it now.
     """
+
+    moves_without_version = True
 
     resource = "power_budgets"
     rights = {

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 from whatif.models.state import ENDED_WHEN_OVER, LIVE, WorkState
 
 
@@ -24,7 +24,9 @@ class Forecast(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     explained: ClassVar = {
-        "cluster": Rule("unknown_cluster", "", "The cluster is gone, or still has forecasts.")
+        "cluster": ConstraintRule(
+            "unknown_cluster", "", "The cluster is gone, or still has forecasts."
+        )
     }
 
     class Meta:
@@ -73,9 +75,9 @@ class ForecastJob(models.Model):
     within = models.BooleanField(null=True)
 
     explained: ClassVar = {
-        "tenant": Rule("in_use", "", "The tenant is gone, or still has forecasts."),
-        "forecast": Rule("forecast_gone", "", "The forecast is gone."),
-        "whatif_forecastjob_job_of_tenant": Rule("job_gone", "", "The job is gone."),
+        "tenant": ConstraintRule("in_use", "", "The tenant is gone, or still has forecasts."),
+        "forecast": ConstraintRule("forecast_gone", "", "The forecast is gone."),
+        "whatif_forecastjob_job_of_tenant": ConstraintRule("job_gone", "", "The job is gone."),
     }
 
     class Meta:

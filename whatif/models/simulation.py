@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, Rule, Unique
+from rest.constraints import Check, ConstraintRule, Unique
 from whatif.models.state import ENDED_WHEN_OVER, WorkState
 
-_NO_SIMULATION = Rule("simulation_gone", "", "The simulation is gone.")
+_NO_SIMULATION = ConstraintRule("simulation_gone", "", "The simulation is gone.")
 
 
 class Simulation(models.Model):
@@ -37,9 +37,11 @@ class Simulation(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     explained: ClassVar = {
-        "tenant": Rule("in_use", "", "The tenant is gone, or still has simulations."),
-        "requested_by": Rule("in_use", "", "The token is gone, or has asked for simulations."),
-        "cluster": Rule(
+        "tenant": ConstraintRule("in_use", "", "The tenant is gone, or still has simulations."),
+        "requested_by": ConstraintRule(
+            "in_use", "", "The token is gone, or has asked for simulations."
+        ),
+        "cluster": ConstraintRule(
             "unknown_cluster", "/cluster", "The cluster is gone, or still has simulations."
         ),
     }
@@ -107,7 +109,7 @@ class SimulationRun(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     explained: ClassVar = {
-        "tenant": Rule("in_use", "", "The tenant is gone, or still has simulations."),
+        "tenant": ConstraintRule("in_use", "", "The tenant is gone, or still has simulations."),
         "whatif_simulationrun_simulation_of_tenant": _NO_SIMULATION,
         "whatif_simulationrun_simulation_fk": _NO_SIMULATION,
     }
