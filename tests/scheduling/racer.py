@@ -14,9 +14,9 @@ from django.utils import timezone  # noqa: E402
 
 from clusters.models import Cluster  # noqa: E402
 from jobs.models import Job  # noqa: E402
-from scheduling import record
-from scheduling.apply.apply import apply_plan
-from scheduling.round import load_and_plan
+from scheduling import record  # noqa: E402
+from scheduling.apply.apply import apply_plan  # noqa: E402
+from scheduling.round import load_and_plan  # noqa: E402
 
 
 def main(cluster_id: int, policy: str, placement: str) -> None:
