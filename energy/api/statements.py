@@ -19,7 +19,7 @@ from energy.ledger.job_energy import job_energy
 from energy.ledger.reprice import reprice
 from energy.ledger.statement import lines, rows_between, statement
 from jobs import selectors
-from jobs.api.filters import BoundedFilter
+from jobs.api.filters import LIMIT
 from rest.filters import InstantFilter, IntegerFilter
 from rest.json import JSONRenderer
 from rest.problems import Invalid, NotFound
@@ -31,12 +31,11 @@ from tenancy.models import Tenant
 from tenancy.selectors import tenants
 
 CSV = "text/csv"
-LIMIT = BoundedFilter(1000, 100)
 # Longer corrections are made in pieces, each of which is kept.
 REPRICE_MOST = timedelta(days=31)
 _COLUMNS = ("job_id", "name", "cluster", "gpu_mj", "host_mj", "unpriced_mj", "cost", "currency",
             "carbon_g")  # fmt: skip
-EXAMPLE = (
+CSV_EXAMPLE = (
     "job_id,name,cluster,gpu_mj,host_mj,unpriced_mj,cost,currency,carbon_g\r\n"
     "4711,train-resnet,demo,1440000000,360000000,0,0.174000000000,EUR,228.000000000000\r\n"
 )
@@ -71,7 +70,7 @@ class StatementSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses = super()._get_response_bodies(direction)
         content = responses["200"]["content"]
-        content[CSV] = {"schema": {"type": "string"}, "example": EXAMPLE}
+        content[CSV] = {"schema": {"type": "string"}, "example": CSV_EXAMPLE}
         return responses
 
 

@@ -5,7 +5,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from clusters.models import Cluster
-from energy.api.statements import LIMIT, span_of
+from energy.api.statements import span_of
+from jobs.api.filters import LIMIT
 from rest.filters import InstantFilter
 from rest.problems import NotFound
 from rest.structs import show

@@ -80,7 +80,7 @@ def test_a_failed_run_says_why(
     def fails(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(running, "ready", fails)
+    monkeypatch.setattr(running, "prepare", fails)
     run_claimed(run.pk, now=NOW)
     simulation = Simulation.objects.get()
     assert simulation.state == WorkState.FAILED
@@ -98,7 +98,7 @@ def test_what_succeeded_is_kept_beside_what_failed(
             raise ValueError("no")
         return prepare(owner, run, **more)
 
-    monkeypatch.setattr(running, "ready", fails_for_sjf)
+    monkeypatch.setattr(running, "prepare", fails_for_sjf)
     messages.work()
     simulation.refresh_from_db()
     assert (simulation.state, simulation.error) == ("failed", "sjf, seed 0: ValueError: no")
