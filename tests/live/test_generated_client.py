@@ -61,7 +61,7 @@ def test_every_operation_has_a_function(imported: Imported) -> None:
 def test_submit_poll_and_cancel(imported: Imported, client: Any) -> None:
     models = imported("models")
     jobs = {name: imported(f"api.jobs.jobs_{name}") for name in ("create", "retrieve", "cancel")}
-    body = models.JobSubmitRequest(name="hello", cluster="demo", argv=["true"], gpus=1)
+    body = models.JobSpec(name="hello", cluster="demo", argv=["true"], gpus=1)
 
     submitted = jobs["create"].sync(client=client, body=body, idempotency_key="once")
     again = jobs["create"].sync(client=client, body=body, idempotency_key="once")
@@ -90,7 +90,7 @@ def test_a_list_is_paged_to_its_end(imported: Imported, client: Any) -> None:
 
 def test_a_refusal_is_a_problem(imported: Imported, client: Any) -> None:
     models = imported("models")
-    body = models.JobSubmitRequest(name="hello", cluster="nowhere", argv=["true"])
+    body = models.JobSpec(name="hello", cluster="nowhere", argv=["true"])
     refused = imported("api.jobs.jobs_create").sync(client=client, body=body)
     assert isinstance(refused, models.Problem)
     assert (refused.status, refused.errors[0].pointer) == (409, "/cluster")
