@@ -27,6 +27,8 @@ from tenancy.token_text import hash_of
 from tests.clusters.conftest import NOW, make_node
 from tests.clusters.held import hold
 
+pytestmark = pytest.mark.slow
+
 MODELS = [
     "cluster",
     "partition",

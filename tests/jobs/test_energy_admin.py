@@ -10,7 +10,7 @@ from jobs.telemetry.roll_up import samples_roll_up
 from tests.jobs.ledger.attempts import Metered, later
 from tests.jobs.scheduling.world import NOW
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 PAGES = [
     "jobs/meter",
