@@ -41,6 +41,13 @@ class _Guard:
 _guard = _Guard()
 
 
+def _commits(item: pytest.Item) -> bool:
+    """Whether every table is emptied after it, because no transaction is rolled back."""
+    marked = item.get_closest_marker("django_db")
+    fixtures = getattr(item, "fixturenames", ())
+    return bool(marked and marked.kwargs.get("transaction")) or "transactional_db" in fixtures
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -50,6 +57,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if kind == "process":
             # They wait more than they work, and on a clock: one at a time, beside the others.
             item.add_marker(pytest.mark.xdist_group(kind))
+        if _commits(item):
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -56,6 +56,11 @@ def test_a_database_test_cannot_start_a_process_either(request: pytest.FixtureRe
         subprocess.run([sys.executable, "-c", ""], check=True)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_what_commits_is_slow_by_itself(request: pytest.FixtureRequest) -> None:
+    assert request.node.get_closest_marker("slow")
+
+
 @pytest.mark.process
 def test_a_process_test_can() -> None:
     assert subprocess.run([sys.executable, "-c", ""], check=False).returncode == 0

@@ -18,6 +18,8 @@ from tenancy.models import AuditRow, Tenant
 from tenancy.token_text import hash_of
 from tests.clusters.conftest import NOW, make_node
 
+pytestmark = pytest.mark.slow
+
 MODELS = [
     "cluster",
     "partition",

@@ -10,7 +10,7 @@ from jobs.models import Log
 from scheduler_service.factories import NOW
 from tests.energy.ledger.attempts import Metered, later
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 PAGES = [
     "energy/meter",

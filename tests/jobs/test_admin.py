@@ -14,7 +14,7 @@ from tenancy.models import AuditRow
 from tests.api import Api
 from tests.jobs.conftest import SUBMIT, Submit, World
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 # Rounds and nudges happen outside the transaction that a plain test would be.
 committing = pytest.mark.django_db(transaction=True)
 

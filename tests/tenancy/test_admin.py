@@ -12,6 +12,8 @@ from tenancy.roles import Role
 from tests.api import Api
 from tests.tenancy.conftest import World, new_token
 
+pytestmark = pytest.mark.slow
+
 ME = "/api/v1/me/"
 
 

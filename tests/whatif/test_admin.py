@@ -11,7 +11,7 @@ from tests.whatif.conftest import Messages, asked
 from whatif.models import Forecast, ForecastJob, Simulation
 from whatif.services import forecast_request
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.slow, pytest.mark.django_db]
 
 
 @pytest.fixture
