@@ -13,7 +13,7 @@ from policies.bench.draft import Draft
 from policies.bench.ledger import RowPiece, overlap
 from policies.bench.power import watts_at
 from policies.contract.plan import Move, Placing, Resize, Start
-from policies.contract.snapshot import UNLIMITED, Snapshot
+from policies.contract.snapshot import Snapshot
 
 
 class TargetWriter:
@@ -149,12 +149,8 @@ class TargetWriter:
         )
 
     def _within_quota(self, row: int, place: Place) -> bool:
-        ledger, tenant, kind = self.ledger, self.tenant[row], self.ledger.gpu_type[place.node]
-        quota, by_type = ledger.quota[tenant], ledger.quota_by_type[tenant][kind]
-        used, used_of_type = ledger.used[tenant], ledger.used_by_type[tenant][kind]
-        return (quota == UNLIMITED or used + place.gpus <= quota) and (
-            by_type == UNLIMITED or used_of_type + place.gpus <= by_type
-        )
+        kind = self.ledger.gpu_type[place.node]
+        return self.ledger.within_quota(self.tenant[row], kind, place.gpus)
 
     def _watts(self, row: int, node: int, gpus: int) -> float:
         """What the power budgets count of so many GPUs; 0 without a budget."""
