@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.andreas.target import HeldPiece, Place, Target
 from policies.bench.bits import lowest_bits
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import RowPiece, overlap
 from policies.bench.power import watts_at
 from policies.contract.plan import Move, Placing, Resize, Start
@@ -19,7 +19,7 @@ from policies.contract.snapshot import Snapshot
 class TargetWriter:
     """`held` are the running jobs that the target may change; `order` is by pressure."""
 
-    def __init__(self, draft: Draft, held: dict[int, HeldPiece], order: list[int]) -> None:
+    def __init__(self, draft: PlanDraft, held: dict[int, HeldPiece], order: list[int]) -> None:
         self.draft = draft
         self.ledger = draft.ledger
         self.snapshot: Snapshot = draft.snapshot

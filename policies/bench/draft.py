@@ -38,7 +38,7 @@ class Written(NamedTuple):
     clock_mhz: int
 
 
-class Mark(NamedTuple):
+class DraftMark(NamedTuple):
     """How far a draft had come."""
 
     ledger: int
@@ -49,7 +49,7 @@ class Mark(NamedTuple):
     switched: int
 
 
-class Draft:
+class PlanDraft:
     """Jobs and nodes are rows of the snapshot; a job gets one entry.
 
     What a resized, moved or stopped job leaves is free only in a later round, unless its family
@@ -223,8 +223,8 @@ class Draft:
 
     # Back to where one was.
 
-    def mark(self) -> Mark:
-        return Mark(
+    def mark(self) -> DraftMark:
+        return DraftMark(
             self.ledger.keep_journal(),
             len(self.placed),
             len(self.clocks),
@@ -233,7 +233,7 @@ class Draft:
             len(self.switched),
         )
 
-    def back(self, to: Mark) -> None:
+    def back(self, to: DraftMark) -> None:
         """Undo what happened since, to the last watt; marks are given up latest first."""
         self.ledger.undo(to.ledger)
         for written, length in (
