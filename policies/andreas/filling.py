@@ -7,13 +7,13 @@ several nodes, and jobs whose place is not free yet but that fit elsewhere, star
 import numpy as np
 
 from policies.andreas.formulate import Formulated
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.reach import shapes_of
 from policies.contract.columns import I64
 from policies.contract.plan import Start
 
 
-def fill_up(draft: Draft, formulated: Formulated, queue: I64) -> None:
+def fill_up(draft: PlanDraft, formulated: Formulated, queue: I64) -> None:
     """Start waiting jobs on their fewest GPUs, at home first, then on what others lend."""
     ledger, settled = draft.ledger, draft.placed.keys() | set(draft.reserved)
     rows = [row for row in queue.tolist() if row not in settled]

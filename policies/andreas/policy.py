@@ -15,7 +15,7 @@ from policies.andreas.parameters import (
 from policies.andreas.search import NodeSchedule, greedy, grown, search
 from policies.andreas.target import HeldPiece, Place, Target, held_pieces, target_of
 from policies.andreas.target_writer import TargetWriter
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
 from policies.bench.roster import (
@@ -158,7 +158,7 @@ class _Writer:
         snapshot, formulated = self.snapshot, chosen.formulated
         if order is None:
             order = formulated.rows[formulated.order()]
-        draft = Draft(Ledger(snapshot, pack))
+        draft = PlanDraft(Ledger(snapshot, pack))
         TargetWriter(draft, chosen.held, order.tolist()).write(target)
         queue = order[snapshot.jobs.state[order] == JobState.QUEUED]
         if not self.parameters.exclusive:

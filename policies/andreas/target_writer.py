@@ -9,17 +9,17 @@ import numpy as np
 
 from policies.andreas.target import HeldPiece, Place, Target
 from policies.bench.bits import lowest_bits
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import RowPiece, overlap
 from policies.bench.power import watts_at
 from policies.contract.plan import Move, Placing, Resize, Start
-from policies.contract.snapshot import UNLIMITED, Snapshot
+from policies.contract.snapshot import Snapshot
 
 
 class TargetWriter:
     """`held` are the running jobs that the target may change; `order` is by pressure."""
 
-    def __init__(self, draft: Draft, held: dict[int, HeldPiece], order: list[int]) -> None:
+    def __init__(self, draft: PlanDraft, held: dict[int, HeldPiece], order: list[int]) -> None:
         self.draft = draft
         self.ledger = draft.ledger
         self.snapshot: Snapshot = draft.snapshot
@@ -149,12 +149,8 @@ class TargetWriter:
         )
 
     def _within_quota(self, row: int, place: Place) -> bool:
-        ledger, tenant, kind = self.ledger, self.tenant[row], self.ledger.gpu_type[place.node]
-        quota, by_type = ledger.quota[tenant], ledger.quota_by_type[tenant][kind]
-        used, used_of_type = ledger.used[tenant], ledger.used_by_type[tenant][kind]
-        return (quota == UNLIMITED or used + place.gpus <= quota) and (
-            by_type == UNLIMITED or used_of_type + place.gpus <= by_type
-        )
+        kind = self.ledger.gpu_type[place.node]
+        return self.ledger.within_quota(self.tenant[row], kind, place.gpus)
 
     def _watts(self, row: int, node: int, gpus: int) -> float:
         """What the power budgets count of so many GPUs; 0 without a budget."""

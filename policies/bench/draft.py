@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.bench.ledger import Ask, Ledger, RowPiece, gpus_of
 from policies.bench.power import held_gpus, node_idle_w
 from policies.bench.reach import Shape
 from policies.bench.roster import lost_s
@@ -38,7 +38,7 @@ class Written(NamedTuple):
     clock_mhz: int
 
 
-class Mark(NamedTuple):
+class DraftMark(NamedTuple):
     """How far a draft had come."""
 
     ledger: int
@@ -49,7 +49,7 @@ class Mark(NamedTuple):
     switched: int
 
 
-class Draft:
+class PlanDraft:
     """Jobs and nodes are rows of the snapshot; a job gets one entry.
 
     What a resized, moved or stopped job leaves is free only in a later round, unless its family
@@ -173,7 +173,7 @@ class Draft:
         for piece, watts in zip(pieces, self.added_w(pieces, gpu_w), strict=True):
             self.ledger.draw(piece[0], watts)
         kind = self.ledger.gpu_type[held[0][0]]
-        self.ledger.charge(self.tenant(row), kind, _gpus(pieces) - _gpus(held))
+        self.ledger.charge(self.tenant(row), kind, gpus_of(pieces) - gpus_of(held))
         self.write(Resize, row, pieces, clock_mhz)
 
     def set_clock(self, row: int, gpu_w: float, clock_mhz: int, slack_w: float = 0.0) -> bool:
@@ -217,14 +217,14 @@ class Draft:
         pieces = self.held(row) if held is None else held
         (self.ledger.give if sign > 0 else self.ledger.take)(pieces)
         kind = self.ledger.gpu_type[pieces[0][0]]
-        self.ledger.charge(self.tenant(row), kind, -sign * _gpus(pieces))
+        self.ledger.charge(self.tenant(row), kind, -sign * gpus_of(pieces))
         for piece, watts in zip(pieces, self.held_w(row, pieces), strict=True):
             self.ledger.draw(piece[0], -sign * watts)
 
     # Back to where one was.
 
-    def mark(self) -> Mark:
-        return Mark(
+    def mark(self) -> DraftMark:
+        return DraftMark(
             self.ledger.keep_journal(),
             len(self.placed),
             len(self.clocks),
@@ -233,7 +233,7 @@ class Draft:
             len(self.switched),
         )
 
-    def back(self, to: Mark) -> None:
+    def back(self, to: DraftMark) -> None:
         """Undo what happened since, to the last watt; marks are given up latest first."""
         self.ledger.undo(to.ledger)
         for written, length in (
@@ -309,7 +309,3 @@ class Draft:
             for row, written in self.placed.items()
             if written.kind is kind
         ]
-
-
-def _gpus(pieces: Iterable[RowPiece]) -> int:
-    return sum(mask.bit_count() for _, mask, _, _ in pieces)

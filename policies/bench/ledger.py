@@ -27,6 +27,10 @@ RowPiece = tuple[int, int, int, int]
 Indexes = tuple[FreeIndex, ...]
 
 
+def gpus_of(pieces: Iterable[RowPiece]) -> int:
+    return sum(mask.bit_count() for _, mask, _, _ in pieces)
+
+
 def overlap(some: Iterable[RowPiece], others: Iterable[RowPiece]) -> bool:
     """Whether two placements share a GPU."""
     taken = {node: mask for node, mask, _, _ in others}
@@ -186,6 +190,13 @@ class Ledger:
             t for t in ask.types if quota[t] == UNLIMITED or used[t] + ask.gpus <= quota[t]
         )
         return ask.types if len(within) == len(ask.types) else within
+
+    def within_quota(self, tenant: int, gpu_type: int, gpus: int) -> bool:
+        """Whether the tenant's quotas leave room for so many more GPUs of a type."""
+        quota, of_type = self.quota[tenant], self.quota_by_type[tenant][gpu_type]
+        return (quota == UNLIMITED or self.used[tenant] + gpus <= quota) and (
+            of_type == UNLIMITED or self.used_by_type[tenant][gpu_type] + gpus <= of_type
+        )
 
     def try_place(
         self, ask: Ask, tenant: int, types: tuple[int, ...], *, borrow: bool = False

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from policies.bench.bits import lowest_bits, members
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.free_index import FreeIndex
 from policies.bench.ledger import Ask, RowPiece
 from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
@@ -27,7 +27,7 @@ class Moves:
     what is free on its node is set aside.
     """
 
-    def __init__(self, draft: Draft, victims: Victims) -> None:
+    def __init__(self, draft: PlanDraft, victims: Victims) -> None:
         self.draft = draft
         self.ledger = draft.ledger
         self.victims = victims

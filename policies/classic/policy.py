@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ladder import Ladders
 from policies.bench.ledger import Hold, Ledger
 from policies.bench.machine_layout import LayoutCache
@@ -40,7 +40,7 @@ class Classic:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         jobs, left_s = snapshot.jobs, remaining_s(snapshot)
-        draft = Draft(placing_ledger(snapshot, self.rules.placement, self._layouts))
+        draft = PlanDraft(placing_ledger(snapshot, self.rules.placement, self._layouts))
         key = self.ordering(snapshot, left_s)
         free = (jobs.state == _QUEUED) & ~jobs.blocked.astype(np.bool_)
         queue = ranked(snapshot, key, free.nonzero()[0])
@@ -91,7 +91,7 @@ class Classic:
 
         return efficient
 
-    def _moves(self, draft: Draft) -> Moves | None:
+    def _moves(self, draft: PlanDraft) -> Moves | None:
         if not self.rules.migration:
             return None
         everyone = np.full(len(draft.snapshot.jobs), np.inf)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ask, Hold
 from policies.bench.reach import shapes_of
 from policies.bench.victims.outlook import Preemptor
@@ -18,7 +18,7 @@ from policies.contract.plan import Start
 class QueuePass:
     def __init__(
         self,
-        draft: Draft,
+        draft: PlanDraft,
         queue: I64,
         key: F64,
         *,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ask, RowPiece, overlap
 from policies.bench.power import watts_at
 from policies.bench.reach import shapes_of
@@ -23,7 +23,7 @@ class PlanWriter:
     def __init__(
         self,
         problem: FairwattProblem,
-        draft: Draft,
+        draft: PlanDraft,
         *,
         preempt: bool,
         most: int,

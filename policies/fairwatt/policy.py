@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.placement import placing_ledger
 from policies.bench.power import budget_w
@@ -52,7 +52,7 @@ class Fairwatt:
             if needs_table is None
             else ShareTuner(ledger, JobShares(within.snapshot, needs_table))
         )
-        draft = Draft(ledger)
+        draft = PlanDraft(ledger)
         writer = PlanWriter(
             within,
             draft,

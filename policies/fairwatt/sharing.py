@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.roster import lost_s
 from policies.bench.shares.needs import SharePoint
 from policies.bench.shares.share_ledger import Holding
@@ -19,7 +19,7 @@ from policies.fairwatt.way_builder import LEAST_CHANGE_S
 def share_out(
     problem: FairwattProblem,
     schedule: SlotSchedule,
-    draft: Draft,
+    draft: PlanDraft,
     tuner: ShareTuner,
     *,
     hysteresis: float,
@@ -38,7 +38,7 @@ def share_out(
         draft.write(Move if elsewhere else Retune, holding.row, holding.pieces, clock_mhz)
 
 
-def _movable(problem: FairwattProblem, draft: Draft) -> Bool:
+def _movable(problem: FairwattProblem, draft: PlanDraft) -> Bool:
     """Running jobs that may be changed and have no entry yet."""
     movable = np.zeros(len(problem.snapshot.jobs), np.bool_)
     movable[problem.rows[problem.wants.held >= 0]] = True

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ways import pools
 from policies.contract.columns import I64
 from policies.contract.snapshot import NodeState
@@ -24,7 +24,7 @@ class Lack(NamedTuple):
 
 
 def switch_nodes(
-    problem: FairwattProblem, schedule: SlotSchedule, draft: Draft, lacks: Sequence[Lack]
+    problem: FairwattProblem, schedule: SlotSchedule, draft: PlanDraft, lacks: Sequence[Lack]
 ) -> None:
     """By what the jobs are to have now and soon, within the watts that this round leaves."""
     snapshot = problem.snapshot

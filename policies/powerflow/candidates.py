@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ladder import Ladder, Ladders
 from policies.bench.ledger import Ask, RowPiece
 from policies.bench.power import held_gpus
@@ -64,7 +64,7 @@ class Candidate:
         """What it is to have; 0 when it is to wait."""
         return 0 if self.rung == WAITS else self.ladder.counts[self.rung]
 
-    def ask(self, draft: Draft, gpus: int, gpu_w: float | None = None) -> Ask:
+    def ask(self, draft: PlanDraft, gpus: int, gpu_w: float | None = None) -> Ask:
         """For so many GPUs where it is to be; without `gpu_w` watts are not looked at."""
         return draft.ask(self.row, self.place.partition, self.place.kind, gpus, gpu_w)
 

@@ -7,7 +7,7 @@ way. A change that costs more time than it gains is not made.
 from collections.abc import Sequence
 
 from policies.bench.bits import buddy_take, lowest_bits
-from policies.bench.draft import SLACK_W, Draft
+from policies.bench.draft import SLACK_W, PlanDraft
 from policies.bench.ledger import RowPiece, overlap
 from policies.powerflow.candidates import WAITS, Candidate
 from policies.powerflow.defragment import make_block
@@ -17,7 +17,9 @@ _MOST_CLAIMS = 8
 
 
 class Changes:
-    def __init__(self, draft: Draft, candidates: Sequence[Candidate], *, preempts: bool) -> None:
+    def __init__(
+        self, draft: PlanDraft, candidates: Sequence[Candidate], *, preempts: bool
+    ) -> None:
         self.draft = draft
         self.ledger = draft.ledger
         self.preempts = preempts

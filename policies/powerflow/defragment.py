@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import RowPiece
 from policies.powerflow.candidates import Candidate
 
@@ -15,7 +15,7 @@ class _Block(NamedTuple):
     movers: list[Candidate]
 
 
-def make_block(draft: Draft, one: Candidate, movable: Sequence[Candidate]) -> bool:
+def make_block(draft: PlanDraft, one: Candidate, movable: Sequence[Candidate]) -> bool:
     """Clear the cheapest block for a job, although only the next round can use it; or nothing.
 
     Jobs that move keep their GPU count and lie on one node before and after. A job larger than a
@@ -51,7 +51,7 @@ def make_block(draft: Draft, one: Candidate, movable: Sequence[Candidate]) -> bo
     return False
 
 
-def _missing(draft: Draft, free: dict[int, int], gpus: int) -> int:
+def _missing(draft: PlanDraft, free: dict[int, int], gpus: int) -> int:
     """The size of the one block that is missing; 0 when more than one is."""
     widest = max((draft.ledger.gpus[node] for node in free), default=0)
     if gpus <= widest:
@@ -93,7 +93,7 @@ def _blocks(
     return found
 
 
-def _targets(draft: Draft, block: _Block) -> list[RowPiece] | None:
+def _targets(draft: PlanDraft, block: _Block) -> list[RowPiece] | None:
     """Where the movers go, taken from the ledger; None, with nothing taken, if nowhere."""
     ledger = draft.ledger
     mark, aside = draft.mark(), (block.node, ledger.free[block.node], 0, 0)
@@ -112,7 +112,7 @@ def _targets(draft: Draft, block: _Block) -> list[RowPiece] | None:
     return taken
 
 
-def _affordable(draft: Draft, other: Candidate, node: int) -> bool:
+def _affordable(draft: PlanDraft, other: Candidate, node: int) -> bool:
     """A mover draws what it drew, but for the hosts."""
     if draft.ledger.watts_per_gpu is None:
         return True

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ladder import Ladders
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.placement import placing_ledger
@@ -33,7 +33,7 @@ class Elastic:
         candidates = candidates_of(room, self._ladders_of(snapshot), movable, tuned)
         footing(room, candidates)
         self.growth(room, candidates)
-        draft = Draft(placing_ledger(snapshot, rules.placement, self._layouts))
+        draft = PlanDraft(placing_ledger(snapshot, rules.placement, self._layouts))
         Changes(draft, candidates, preempts=rules.preempt).run()
         if rules.power_off:
             switch_nodes(room, draft)
@@ -51,7 +51,7 @@ class Elastic:
         return known
 
 
-def switch_nodes(room: PoolRoom, draft: Draft) -> None:
+def switch_nodes(room: PoolRoom, draft: PlanDraft) -> None:
     """On what jobs are to have, within the watts that this round leaves; off what nothing needs."""
     nodes = draft.snapshot.nodes
     for pool in room.pools.values():

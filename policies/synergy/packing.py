@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
-from policies.bench.placement import pack
+from policies.bench.placement import pack, piece
 from policies.bench.shares.needs import Share
 from policies.bench.shares.packing import Newcomer, Packing, Tune
 from policies.bench.shares.share_ledger import Holding, ShareLedger
@@ -19,13 +18,13 @@ def first_fit(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | No
     rooms = [ledger.room(node, ask) for node in nodes]
     for node, room in zip(nodes, rooms, strict=True):
         if room >= ask.gpus:
-            return [_piece(ledger, ask, node, ask.gpus)]
+            return [piece(ledger, ask, node, ask.gpus)]
     if ask.span is not Span.ANY:
         return pack(ledger, ask, indexes)
     pieces, missing = [], ask.gpus
     for node, room in zip(nodes, rooms, strict=True):
         if room and missing:
-            pieces.append(_piece(ledger, ask, node, min(room, missing)))
+            pieces.append(piece(ledger, ask, node, min(room, missing)))
             missing -= min(room, missing)
     return None if missing else pieces
 
@@ -80,7 +79,3 @@ PACKINGS: dict[PackingName, tuple[type[Packing], Strategy]] = {
     "tune": (Tune, pack),
     "opt": (Opt, pack),
 }
-
-
-def _piece(ledger: Ledger, ask: Ask, node: int, gpus: int) -> RowPiece:
-    return (node, lowest_bits(ledger.free[node], gpus), ask.cpus * gpus, ask.mem_mib * gpus)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policies.bench import orderings
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ledger, RowPiece
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.orderings import ranked
@@ -191,7 +191,7 @@ class _Round:
                     packed.started[row] = holding
 
     def _write(self, packed: _Packed, stops: Stopped, everybody: list[Holding]) -> Plan:
-        draft = Draft(packed.packing.ledger)
+        draft = PlanDraft(packed.packing.ledger)
         for row, holding in sorted(packed.started.items(), key=lambda item: self.rank[item[0]]):
             draft.write(Start, row, holding.pieces)
         for victim, row in stops:

@@ -1,10 +1,8 @@
 """The jobs of a snapshot as a packing sees them: their shapes, needs_table and holdings."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from policies.bench.ledger import RowPiece
+from policies.bench.ledger import gpus_of
 from policies.bench.reach import Shape
 from policies.bench.shares.needs import Needs
 from policies.bench.shares.needs_table import NeedsTable
@@ -69,10 +67,6 @@ class JobShares:
             first, end = offset[row], offset[row + 1]
             if first < end and all(ready[first:end]):
                 mine = pieces[first:end]
-                gpus = mine[0][1].bit_count() if end - first == 1 else _gpus(mine)
+                gpus = mine[0][1].bit_count() if end - first == 1 else gpus_of(mine)
                 holdings.append(Holding.of(row, self.needs(row, gpus), mine))
         return holdings
-
-
-def _gpus(pieces: Sequence[RowPiece]) -> int:
-    return sum(piece[1].bit_count() for piece in pieces)

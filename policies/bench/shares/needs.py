@@ -24,9 +24,6 @@ class Share(NamedTuple):
     def within(self, other: "Share") -> bool:
         return self.cpus <= other.cpus and self.mem_mib <= other.mem_mib
 
-    def least(self, other: "Share") -> "Share":
-        return Share(min(self.cpus, other.cpus), min(self.mem_mib, other.mem_mib))
-
 
 class SharePoint(NamedTuple):
     speed: float

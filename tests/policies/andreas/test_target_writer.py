@@ -7,7 +7,7 @@ import numpy as np
 
 from policies.andreas.target import Place, held_pieces
 from policies.andreas.target_writer import TargetWriter
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
 from policies.contract.plan import Move, Resize, Start
@@ -17,18 +17,18 @@ from tests.policies.worlds import Job, Node, World, queued, running
 
 def write(
     jobs: list[Job], target: dict[int, tuple[int, int]], *, hands_over: bool = False, **world: Any
-) -> Draft:
+) -> PlanDraft:
     """Targets are (node row, GPUs) by job row; jobs come in the order of their rows."""
     nodes = [Node(gpus=4), Node(gpus=4)]
     snapshot = replace(World(nodes, jobs, **world).snapshot(), hands_over=hands_over)
     held = held_pieces(snapshot, np.flatnonzero(snapshot.jobs.state == JobState.RUNNING))
-    draft = Draft(Ledger(snapshot, pack))
+    draft = PlanDraft(Ledger(snapshot, pack))
     places = {row: Place(node, gpus, 60.0, 300.0) for row, (node, gpus) in target.items()}
     TargetWriter(draft, held, list(range(len(jobs)))).write(places)
     return draft
 
 
-def entries(draft: Draft) -> dict[int, tuple[type, int, int]]:
+def entries(draft: PlanDraft) -> dict[int, tuple[type, int, int]]:
     """Kind, node and GPU mask by job row."""
     return {
         row: (one.kind, one.pieces[0][0], one.pieces[0][1]) for row, one in draft.placed.items()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
 from policies.contract.invariants import check_plan
@@ -26,21 +26,21 @@ NODES = [
 DRAWN_W = 1200.0
 
 
-def draft_of(spare_w: float = 8800.0, **world: Any) -> Draft:
+def draft_of(spare_w: float = 8800.0, **world: Any) -> PlanDraft:
     """A job runs on two GPUs of node 0 for an hour; one of two GPUs and one of one are queued."""
     jobs = [running((0, 0b0011), clock_mhz=1400), queued(2), queued(1)]
     jobs[RUNS].gpus, jobs[RUNS].max_gpus = 1, 2
     budget = {"power_budget_w": DRAWN_W + spare_w}
-    return Draft(Ledger(World(NODES, jobs, **{**budget, **world}).snapshot(), pack))
+    return PlanDraft(Ledger(World(NODES, jobs, **{**budget, **world}).snapshot(), pack))
 
 
-def written(draft: Draft) -> Plan:
+def written(draft: PlanDraft) -> Plan:
     plan = draft.plan(np.array([TWO, ONE]), objective=0.0, shown={})
     assert check_plan(draft.snapshot, plan) == []
     return plan
 
 
-def start(draft: Draft, row: int, gpus: int, clock_mhz: int = 0) -> bool:
+def start(draft: PlanDraft, row: int, gpus: int, clock_mhz: int = 0) -> bool:
     return draft.start(row, draft.ask(row, -1, 0, gpus, gpu_w=300.0), clock_mhz)
 
 
@@ -142,7 +142,7 @@ def test_a_lifted_job_can_be_put_back() -> None:
     assert (draft.ledger.free[0], draft.ledger.used, draft.ledger.watts_left) == (12, [2], 8800.0)
 
 
-def state(draft: Draft) -> tuple[Any, ...]:
+def state(draft: PlanDraft) -> tuple[Any, ...]:
     ledger = draft.ledger
     counts = {key: list(index.by_count) for key, index in ledger.indexes.items()}
     return (
@@ -224,7 +224,7 @@ def test_each_kind_of_entry_stands_in_its_own_column() -> None:
 def test_every_queued_job_waits_unless_it_starts() -> None:
     """In the order of the queue; who could not have started comes after all, with nobody ahead."""
     jobs = [queued(2), queued(1), queued(1, blocked=1)]
-    draft = Draft(Ledger(World(NODES, jobs).snapshot(), pack))
+    draft = PlanDraft(Ledger(World(NODES, jobs).snapshot(), pack))
     until_s = np.array([5.0, np.nan, np.nan])
     plan = draft.plan(np.array([1, 0]), objective=1.5, shown={"x": 2.0}, until_s=until_s)
     assert [(w.job, w.ahead, w.until_s) for w in plan.iter_waits()] == [
@@ -238,7 +238,7 @@ def test_every_queued_job_waits_unless_it_starts() -> None:
 @pytest.mark.parametrize("waits_for_price", [True, False])
 def test_a_job_may_wait_for_a_price(waits_for_price: bool) -> None:
     prices = PriceTable.of(from_s=[0.0], price_per_kwh=[0.3])
-    draft = Draft(Ledger(replace(draft_of().snapshot, prices=prices), pack))
+    draft = PlanDraft(Ledger(replace(draft_of().snapshot, prices=prices), pack))
     for_tariff = np.array([False, waits_for_price, False])
     plan = draft.plan(np.array([TWO, ONE]), objective=0.0, shown={}, for_tariff=for_tariff)
     wait = plan.wait_of(1001)

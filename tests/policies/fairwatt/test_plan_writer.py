@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
 from policies.contract.plan import Resize, Start
@@ -40,7 +40,7 @@ def write(
     chosen = np.array([way(problem, job, count) for job, count in enumerate(gpus)])
     count = len(slots)
     made = Made(chosen, np.array(slots), np.zeros(count), np.zeros(count, np.bool_))
-    writer = PlanWriter(problem, Draft(Ledger(snapshot, pack)), preempt=True, most=most)
+    writer = PlanWriter(problem, PlanDraft(Ledger(snapshot, pack)), preempt=True, most=most)
     writer.write(SlotSchedule(np.array(order), made, 0.0, reserve=False, rents=np.zeros(0)))
     return writer
 

@@ -1,6 +1,6 @@
 """What jobs are to have is set by hand; the changes that bring them there are looked at."""
 
-from policies.bench.draft import Draft
+from policies.bench.draft import PlanDraft
 from policies.bench.ladder import Ladders
 from policies.bench.ledger import Ledger
 from policies.bench.placement import buddy
@@ -22,7 +22,7 @@ LOW, HIGH = 0, 1
 
 def changed(
     given: World, wanted: dict[int, tuple[int, int]], *, preempts: bool = True
-) -> tuple[Draft, dict[int, Candidate]]:
+) -> tuple[PlanDraft, dict[int, Candidate]]:
     """Jobs get (rung, clock) by their rows; who is not named waits."""
     snapshot = given.snapshot()
     tuned = tuned_jobs(snapshot)
@@ -31,7 +31,7 @@ def changed(
     candidates = candidates_of(room, Ladders(snapshot, "chosen"), movable, tuned)
     for one in candidates:
         one.rung, one.clock = wanted.get(one.row, (WAITS, 0))
-    draft = Draft(Ledger(snapshot, buddy, keeps_blocks=True))
+    draft = PlanDraft(Ledger(snapshot, buddy, keeps_blocks=True))
     Changes(draft, candidates, preempts=preempts).run()
     return draft, {one.row: one for one in candidates}
 
@@ -40,7 +40,7 @@ def holding(*on: tuple[int, int], clock_mhz: int = 500, work: float = 1e6) -> Jo
     return at(PERFECT_JOB, *on, work=work, clock_mhz=clock_mhz)
 
 
-def masks(draft: Draft) -> dict[int, tuple[type, int]]:
+def masks(draft: PlanDraft) -> dict[int, tuple[type, int]]:
     return {row: (one.kind, one.pieces[0][1]) for row, one in draft.placed.items()}
 
 
