@@ -253,7 +253,8 @@ class Ledger:
         return count
 
     def watts_of(self, ask: Ask, node: int, gpus: int) -> float:
-        return self.added_w(node, gpus, ask.watts[self.gpu_type[node]])
+        kind = self.gpu_type[node]
+        return gpus * busy_gpu_w(ask.watts[kind], self.idle_w[kind], self.host_w[node])
 
     def added_w(self, node: int, gpus: int, gpu_w: float) -> float:
         """What so many GPUs of a node add when each draws `gpu_w`."""
@@ -287,14 +288,16 @@ class Ledger:
 
     def take(self, pieces: Sequence[RowPiece]) -> None:
         for node, gpus, cpus, mem_mib in pieces:
-            self._note(node)
+            if self._journal is not None:
+                self._note(self._journal, node)
             self._change(node, self.free[node] & ~gpus)
             self.cpus[node] -= cpus
             self.mem_mib[node] -= mem_mib
 
     def give(self, pieces: Sequence[RowPiece]) -> None:
         for node, gpus, cpus, mem_mib in pieces:
-            self._note(node)
+            if self._journal is not None:
+                self._note(self._journal, node)
             self._change(node, self.free[node] | gpus)
             self.cpus[node] += cpus
             self.mem_mib[node] += mem_mib
@@ -320,10 +323,9 @@ class Ledger:
         # A node that was too short for some ask may have enough now.
         self.epoch += 1
 
-    def _note(self, node: int) -> None:
-        if self._journal is not None:
-            before = self.free[node], self.cpus[node], self.mem_mib[node]
-            self._journal.append(partial(self._restore, node, *before))
+    def _note(self, journal: list[Callable[[], None]], node: int) -> None:
+        before = self.free[node], self.cpus[node], self.mem_mib[node]
+        journal.append(partial(self._restore, node, *before))
 
     def _restore(self, node: int, free: int, cpus: int, mem_mib: int) -> None:
         self._change(node, free)

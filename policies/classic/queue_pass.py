@@ -50,6 +50,8 @@ class QueuePass:
             for index, shape in enumerate(self.shapes)
         ]
         self._possible: dict[int, bool] = {}
+        self._holds: dict[int, Hold] = {}
+        """By position in the queue."""
         self._reserved: set[int] = set()
         self._until_s: F64 = np.full(len(snapshot.jobs), np.nan)
 
@@ -58,6 +60,9 @@ class QueuePass:
         self._from_home()
         if any(shape.borrows for shape in self.shapes):
             self._by_borrowing()
+        for at in sorted(self._holds):
+            row, hold = self.rows[at], self._holds[at]
+            self.draft.write(Start, row, hold.pieces, self.clock_mhz(row, hold))
         for victim, row in self.preemption.preempted if self.preemption else ():
             self.draft.preempt(victim.row, row)
         self.draft.reserved += sorted(self._reserved)
@@ -109,8 +114,7 @@ class QueuePass:
     def _start(self, at: int, hold: Hold | None) -> bool:
         if hold is None:
             return False
-        row = self.rows[at]
-        self.draft.write(Start, row, hold.pieces, self.clock_mhz(row, hold))
+        self._holds[at] = hold
         return True
 
     def _move(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
@@ -145,7 +149,7 @@ class QueuePass:
         for at, index in enumerate(self.shape_of):
             shape = self.shapes[index]
             row = self.rows[at]
-            if closed[index] or row in self.draft.placed or row in self._reserved:
+            if closed[index] or at in self._holds or row in self._reserved:
                 continue
             if not (shape.borrows or self.strict):
                 continue
