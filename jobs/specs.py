@@ -58,6 +58,15 @@ Env = Annotated[
     dict[str, Annotated[str, Meta(max_length=32_768)]],
     Meta(max_length=1000, description="Never shown again; only its keys, and only to you."),
 ]
+LabelName = Annotated[str, matching(r"^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$")]
+Labels = Annotated[
+    dict[LabelName, Annotated[str, Meta(max_length=200)]],
+    Meta(
+        max_length=64,
+        description="Your own words for it, to find jobs by: `?label=team=vision`.",
+        examples=[{"team": "vision", "run": "nightly"}],
+    ),
+]
 GpuTypeNames = Annotated[
     list[GpuTypeName], Meta(max_length=64, description="Any of these; empty means all.")
 ]
@@ -113,6 +122,7 @@ class JobSpec(Input, frozen=True):
         bool, Meta(description="If nothing is known of its profile, measure it before it starts.")
     ] = False
     env: Annotated[Env, Meta(examples=[{"WANDB_MODE": "offline"}])] = {}
+    labels: Labels = {}
     image: Image | None = None
     gpus: Annotated[
         Gpus | None,

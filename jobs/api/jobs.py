@@ -23,6 +23,21 @@ from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, UpdateMixi
 from tenancy.models import Tenant
 
 
+class LabelFilter(TextFilter):
+    """One label with its value, as in `team=vision`."""
+
+    schema = {"type": "string", "pattern": "^[^=]+=", "maxLength": 300, "example": "team=vision"}
+
+    def read(self, text: str) -> str:
+        if not text.partition("=")[0] or "=" not in text or len(text) > 300:
+            raise ValueError("Write a label and its value, as in team=vision.")
+        return text
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        name, _, wanted = value.partition("=")
+        return qs.filter(labels__contains={name: wanted})
+
+
 class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
     """What tenants want run. Names refer to clusters, partitions, profiles and tenants."""
 
@@ -47,6 +62,7 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         "name": TextFilter(),
         "array": IntegerFilter(),
         "profile": ProfileFilter(),
+        "label": LabelFilter("labels"),
         "priority": IntegerFilter(),
         "submitted_after": InstantFilter("submitted_at", "gte"),
         "submitted_before": InstantFilter("submitted_at", "lt"),

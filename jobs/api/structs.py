@@ -60,6 +60,7 @@ class JobOut(Output, frozen=True):
             examples=[["WANDB_MODE"]],
         ),
     ]
+    labels: Annotated[dict[str, str], Meta(examples=[{"team": "vision", "run": "nightly"}])]
     image: str | None
     min_gpus: Gpus
     max_gpus: Gpus

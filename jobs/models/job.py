@@ -3,8 +3,9 @@
 from decimal import Decimal
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 
 from rest.constraints import Check, ConstraintRule, Unique
@@ -83,6 +84,8 @@ class Job(models.Model):
     name = models.TextField()
     argv = ArrayField(models.TextField())
     env = models.JSONField(default=dict)
+    # The tenant's own words for it; lists are filtered by them.
+    labels = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
     image = models.TextField(null=True)
 
     min_gpus = models.IntegerField(default=1)
@@ -219,6 +222,7 @@ class Job(models.Model):
             # Every list that is filtered or ordered starts in the middle of one of these, for a
             # tenant and for operators; all of them together cost a bulk submit a tenth.
             models.Index(fields=["tenant", "-id"], name="job_by_tenant"),
+            GinIndex(fields=["labels"], opclasses=["jsonb_path_ops"], name="job_by_label"),
             models.Index(fields=["tenant", "submitted_at", "id"], name="job_of_tenant_by_time"),
             models.Index(fields=["tenant", "priority", "id"], name="job_of_tenant_by_priority"),
             models.Index(fields=["tenant", "name", "id"], name="job_of_tenant_by_name"),

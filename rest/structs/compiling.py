@@ -66,7 +66,8 @@ def _node(info: Any, show: Show, said: Schema | None = None) -> ShapeNode:  # no
         case inspect.ListType():
             return ListNode(_node(info.item_type, show), info, said)
         case inspect.DictType():
-            return MapNode(_node(info.value_type, show), info, said)
+            name, item = _node(info.key_type, show), _node(info.value_type, show)
+            return MapNode(name, item, info, said)
         case inspect.StructType():
             return _struct_node(info.cls, show, said)
         case inspect.AnyType():

@@ -106,11 +106,13 @@ class ListNode(ShapeNode):
 
 
 class MapNode(ShapeNode):
-    """An object with free names and values of one kind."""
+    """An object with names and values of one kind each."""
 
-    def __init__(self, item: ShapeNode, bounds: Any, said: Schema | None = None) -> None:
+    def __init__(
+        self, name: ShapeNode, item: ShapeNode, bounds: Any, said: Schema | None = None
+    ) -> None:
         super().__init__(said)
-        self.item = item
+        self.name, self.item = name, item
         self.min_length, self.max_length = bounds.min_length, bounds.max_length
 
     def preparer(self, *, integers: bool) -> Change | None:
@@ -131,6 +133,7 @@ class MapNode(ShapeNode):
             return
         yield from super().faults(value, path)
         for name, item in value.items():
+            yield from self.name.faults(name, (*path, name))
             yield from nonnull_faults(self.item, item, (*path, name))
 
     def check(self, value: Any) -> None:
