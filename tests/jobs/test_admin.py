@@ -112,7 +112,7 @@ def test_jobs_are_cancelled_through_the_service(
     browser: Client, person: User, submit: Submit
 ) -> None:
     one, two = submit(), submit()
-    assert "2 cancelled or asked to stop" in act(browser, "job", "cancel", one.pk, two.pk)
+    assert "Cancelled or asked to stop: 2." in act(browser, "job", "cancel", one.pk, two.pk)
     assert set(Job.objects.values_list("state", flat=True)) == {"cancelled"}
     rows = AuditRow.objects.filter(action="job.cancel")
     assert list(rows.values_list("user_id", "token_id").distinct()) == [(person.pk, None)]
@@ -123,7 +123,7 @@ def test_one_that_refuses_does_not_stop_the_others(browser: Client, submit: Subm
     act(browser, "job", "cancel", over.pk)
     text = act(browser, "job", "hold", over.pk, queued.pk)
     assert "The job is cancelled" in text
-    assert "1 held" in text
+    assert "Held: 1." in text
     queued.refresh_from_db()
     assert queued.held
     act(browser, "job", "release", queued.pk)

@@ -45,7 +45,7 @@ def test_pages_load(browser: Client, member: Api, world: World, messages: Messag
 
 def test_cancelling_and_its_refusal(browser: Client, member: Api, messages: Messages) -> None:
     simulation = asked(member)
-    assert "1 cancelled." in cancel(browser, simulation)
+    assert "Cancelled: 1." in cancel(browser, simulation)
     simulation.refresh_from_db()
     assert simulation.state == "cancelled"
     done = asked(member)
