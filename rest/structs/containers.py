@@ -233,7 +233,8 @@ class StructNode(ShapeNode):
         if member.default is MISSING:
             return schema
         if "$ref" in schema:
-            schema = {"allOf": [schema]}
+            # Generators of clients know no default of an object, and it is said by its members.
+            return schema
         return {**schema, "default": msgspec.to_builtins(member.default)}
 
     def bare_example(self) -> Any:

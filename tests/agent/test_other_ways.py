@@ -29,7 +29,7 @@ def test_attempts_run_as_the_user_named(ground: Ground, service: ScriptedService
     agent = ground.agent().start("--run-as", "nobody")
     script = 'id -un; echo "{\\"step\\": 5}" >> "$FAIRWATT_PROGRESS"; cat ../spec.json'
     # The test's own directories are closed to others; the progress file is opened beforehand.
-    for directory in (ground.directory, *ground.directory.parents[:2]):
+    for directory in (ground.directory, *ground.directory.parents[:3]):
         directory.chmod(0o755)
     service.want(attempt(argv=("/bin/sh", "-c", script)))
     until(lambda: 7 in service.ended, "the end")

@@ -25,6 +25,7 @@ def test_every_command_has_a_help(command: str, capsys: pytest.CaptureFixture[st
     assert f"usage: python -m lab {command}" in capsys.readouterr().out
 
 
+@pytest.mark.process
 def test_the_lab_starts_as_a_program() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lab", "reproduce", "--help"],

@@ -81,4 +81,9 @@ def resolved(document: Schema, part: Any) -> Any:
         return part
     if "$ref" in part:
         return resolved(document, document["components"]["schemas"][part["$ref"].split("/")[-1]])
+    if "allOf" in part:
+        # A reference with words of its own.
+        (target,) = part["allOf"]
+        said = {name: value for name, value in part.items() if name != "allOf"}
+        return {**resolved(document, target), **said}
     return {name: resolved(document, item) for name, item in part.items()}

@@ -94,6 +94,7 @@ class _Jobs:
             "name": text("job"),
             "argv": ["echo", text("argv")],
             "env": {text("key"): text("value")},
+            "labels": {text("label"): text("value")},
             "image": text("image"),
             "gpu_types": [text("type")],
             "reason": text("reason"),

@@ -123,6 +123,7 @@ def test_fetch_wants_to_be_told_where_to(
     assert "FAIRWATT_DATA is not set" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_the_command_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "lab", "data", "fetch", "--help"],

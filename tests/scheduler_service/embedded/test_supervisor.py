@@ -25,7 +25,7 @@ from scheduler_service.embedded.program import Program
 supervisor.BACKOFF_FIRST_S = 0.01
 home = Path(sys.argv[1])
 try:
-    with supervisor.Supervisor(Console(sys.stdout)) as watch:
+    with supervisor.ProgramSupervisor(Console(sys.stdout)) as watch:
         for name, shell, kind in json.loads(sys.argv[2]):
             program = Program(name, ("sh", "-c", shell), cwd=home, stop_grace_s=20)
             (watch.run if kind == "step" else watch.start)(program)
