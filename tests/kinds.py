@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         kind = kind_of(fixtures, {mark.name for mark in item.iter_markers()})
         item.add_marker(kind)
         if kind == "process":
-            # They wait more than they work, and on a clock: one at a time, beside the others.
+            # Meant for one worker; xdist 3.8 writes the group where pytest 9.2 does not look.
             item.add_marker(pytest.mark.xdist_group(kind))
         if _commits(item):
             item.add_marker("slow")
