@@ -56,7 +56,7 @@ def test_a_plan_explained_late_is_the_plan_explained_at_once() -> None:
 
 @pytest.mark.slow
 @every_policy
-@settings(many, max_examples=examples(50))
+@settings(many, max_examples=examples(150))
 @given(first=worlds(), second=worlds())
 def test_what_a_policy_keeps_of_a_round_changes_no_later_plan(
     name: str, parameters: dict[str, Any], first: World, second: World
