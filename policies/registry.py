@@ -1,6 +1,7 @@
 """The policies there are: one row each, from a name to what builds it and what it accepts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any, Generic, NamedTuple
 
 import msgspec
@@ -130,6 +131,15 @@ POLICIES: dict[str, PolicyRow[Any]] = {
         Fairwatt,
     ),
 }
+
+
+def add(modules: Iterable[str]) -> None:
+    """Take in a site's own policies: each module has its rows, too, in a `POLICIES`."""
+    for module in modules:
+        rows: Mapping[str, PolicyRow[Any]] = import_module(module).POLICIES
+        if taken := sorted(name for name in rows if POLICIES.get(name, rows[name]) != rows[name]):
+            raise ValueError(f"{module} has a policy of a known name: {', '.join(taken)}")
+        POLICIES.update(rows)
 
 
 def policy_names() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from policies.contract.policy import Policy
 from policies.contract.snapshot import NodeState, PartitionTable, Snapshot
 from simulator.engine import Engine, Pace
 from simulator.forecast import run_within, start_and_finish
-from simulator.live import Guess, engine_from
+from simulator.live import EnergyTerms, Guess, engine_from
 
 # Enough to draw the window with.
 STEPS = 60
@@ -89,6 +89,7 @@ def estimate_shed(
     *,
     window: BudgetWindow,
     others: Sequence[BudgetWindow] = (),
+    terms: EnergyTerms | None = None,
     left_out: Collection[int] = (),
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Shed:
@@ -96,8 +97,8 @@ def estimate_shed(
     runs = []
     for windows in (others, (*others, window)):
         bounded = Bounded(policy, windows)
-        engine = engine_from(snapshot, bounded, pace, guess, left_out=left_out).engine
-        runs.append((engine, run_within(engine, out_of_time)))
+        live = engine_from(snapshot, bounded, pace, guess, terms=terms, left_out=left_out)
+        runs.append((live.engine, run_within(live.engine, out_of_time)))
     (before, before_done), (after, after_done) = runs
     complete = before_done and after_done
     edges_s = np.linspace(max(window.from_s, snapshot.now_s), window.until_s, STEPS + 1)

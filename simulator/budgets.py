@@ -9,11 +9,16 @@ HOURS = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """`by_hour_w` are 24 budgets from midnight UTC on; `period_j` renews itself, PUE included."""
+    """`by_hour_w` are 24 budgets from midnight UTC on; `period_j` renews itself, PUE included.
+
+    Of a period that runs already when the world begins, `first_j` are left until `first_until_s`.
+    """
 
     by_hour_w: tuple[float, ...] = ()
     period_j: float = math.inf
     period_s: float = math.inf
+    first_j: float = math.inf
+    first_until_s: float = -math.inf
 
     def __post_init__(self) -> None:
         if len(self.by_hour_w) not in (0, HOURS):
@@ -30,17 +35,18 @@ class Purse:
 
     def __init__(self, allowance: Allowance, origin_s: float) -> None:
         self._allowance = allowance
-        self._origin_s = origin_s
-        self._until_s = origin_s
+        self._period_j = allowance.first_j
+        self._until_s = max(allowance.first_until_s, origin_s)
         self._used_before_j = 0.0
 
     def left(self, now_s: float, used_j: float) -> tuple[float, float]:
         """Joules left, and until when; `used_j` are all since the world began."""
-        allowance = self._allowance
-        if not math.isfinite(allowance.period_j):
-            return math.inf, math.inf
         if now_s >= self._until_s:
-            begun = (now_s - self._origin_s) // allowance.period_s + 1
-            self._until_s = self._origin_s + begun * allowance.period_s
-            self._used_before_j = used_j
-        return allowance.period_j - (used_j - self._used_before_j), self._until_s
+            self._begin(now_s, used_j)
+        return self._period_j - (used_j - self._used_before_j), self._until_s
+
+    def _begin(self, now_s: float, used_j: float) -> None:
+        begun = (now_s - self._until_s) // self._allowance.period_s + 1
+        self._until_s += begun * self._allowance.period_s
+        self._period_j = self._allowance.period_j
+        self._used_before_j = used_j

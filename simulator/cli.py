@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from policies import registry
 from policies.contract.parameters import ParameterError
-from policies.registry import policy_names
 from simulator.generate.fit import fit
 from simulator.generate.model import FITTED
 from simulator.metrics.summary import Summary
@@ -40,6 +41,7 @@ COMPARED = ("jct_mean_s", "wait_mean_s", "gpu_utilisation", "fragmentation", "en
 
 
 def main(arguments: Sequence[str]) -> int:
+    registry.add(os.environ.get("FAIRWATT_POLICIES", "").replace(",", " ").split())
     given = _parser().parse_args(arguments)
     try:
         code: int = given.command(given)
@@ -134,12 +136,12 @@ def _finish(directory: Path, scenario: Scenario, results: Sequence[CellResult]) 
 
 
 def _in_parallel(scenario: Scenario, given: argparse.Namespace) -> list[CellResult]:
-    todo, results = cells(scenario), []
-    with counting(scenario.name or "runs", len(todo)) as counter:
-        for result in run_cells(scenario, todo, given.scenario.parent, given.processes):
+    planned, results = cells(scenario), []
+    with counting(scenario.name or "runs", len(planned)) as counter:
+        for result in run_cells(scenario, planned, given.scenario.parent, given.processes):
             results.append(result)
             counter.add(f"{result.label}, seed {result.seed}")
-    place = {(cell.policy.title(), cell.seed): at for at, cell in enumerate(todo)}
+    place = {(cell.policy.title(), cell.seed): at for at, cell in enumerate(planned)}
     return sorted(results, key=lambda r: place[r.label, r.seed])
 
 
@@ -190,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument("--processes", type=int, default=cores())
         sub.set_defaults(command=command)
         if name == "compare":
-            sub.add_argument("--policy", action="append", choices=policy_names())
+            sub.add_argument("--policy", action="append", choices=registry.policy_names())
         if name == "sweep":
             sub.add_argument("--vary", action="append", required=True, metavar="FIELD=V1,V2")
     sub = commands.add_parser("fit", help=fit_trace.__doc__)

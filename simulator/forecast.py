@@ -10,10 +10,9 @@ import numpy as np
 from policies.contract.columns import F64, I64, ColumnTable, column
 from policies.contract.policy import Policy
 from policies.contract.snapshot import JobState, Snapshot
-from policies.pricing.curve import PriceCurve
-from policies.pricing.tariff import Tariff
+from policies.pricing.cost import anyway_w
 from simulator.engine import Engine, Pace
-from simulator.live import Guess, Live, engine_from
+from simulator.live import EnergyTerms, Guess, Live, engine_from
 from simulator.log import StretchEnd
 
 # The interval spans the middle 80 % of the runs with other run times.
@@ -24,8 +23,8 @@ LOW, HIGH = 0.1, 0.9
 class QueueForecast(ColumnTable):
     """One row per queued job that takes part; nan is not within what was simulated.
 
-    Joules and money are of the GPUs that the job holds, their idle watts included, and of its share
-    of the host's span from idle to peak, times PUE.
+    Joules and money are full, as `policies.pricing.cost` has it and as the ledger will: of the GPUs
+    that the job holds and of their share of the hosts, times PUE.
     """
 
     job: I64 = column(np.int64)
@@ -35,8 +34,8 @@ class QueueForecast(ColumnTable):
     finish_s: F64 = column(np.float64)
     finish_low_s: F64 = column(np.float64)
     finish_high_s: F64 = column(np.float64)
-    energy_j: F64 = column(np.float64)
-    cost: F64 = column(np.float64)
+    full_energy_j: F64 = column(np.float64)
+    full_cost: F64 = column(np.float64)
 
 
 class _OutOfTime(Exception):
@@ -50,8 +49,7 @@ def estimate(
     guess: Guess,
     *,
     members: int = 8,
-    price: PriceCurve | None = None,
-    tariff: Tariff | None = None,
+    terms: EnergyTerms | None = None,
     left_out: Collection[int] = (),
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> QueueForecast:
@@ -62,14 +60,12 @@ def estimate(
 
     def live(seed: int | None) -> Live:
         member = replace(guess, seed=seed)
-        return engine_from(
-            snapshot, policy, pace, member, price=price, tariff=tariff, left_out=left_out
-        )
+        return engine_from(snapshot, policy, pace, member, terms=terms, left_out=left_out)
 
     expected = live(None)
     run_within(expected.engine, out_of_time)
     start_s, finish_s = start_and_finish(expected.engine)
-    energy_j, cost = _spent(expected.engine, price)
+    full_energy_j, full_cost = _spent(expected.engine)
     others: list[tuple[F64, F64]] = []
     for seed in range(members):
         engine = live(seed).engine
@@ -87,8 +83,8 @@ def estimate(
         "finish_s": finish_s,
         "finish_low_s": finish_low_s,
         "finish_high_s": finish_high_s,
-        "energy_j": energy_j,
-        "cost": cost,
+        "full_energy_j": full_energy_j,
+        "full_cost": full_cost,
     }
     return QueueForecast.of(**{name: values[queued] for name, values in columns.items()})
 
@@ -120,13 +116,17 @@ def start_and_finish(engine: Engine) -> tuple[F64, F64]:
     return world.first_start_s + world.costs.start_s, finish_s
 
 
-def _spent(engine: Engine, price: PriceCurve | None) -> tuple[F64, F64]:
+def _spent(engine: Engine) -> tuple[F64, F64]:
     """Joules and money per job; nan for jobs that did not finish, and where no price is known."""
     setting, log = engine.setting, engine.world.log
-    stretches, types = log.table(), setting.machines.gpu_types
-    nodes = np.array([pieces[0][0] for pieces in log.pieces], np.int64)
-    idle_w = types.idle_w[setting.machines.nodes.gpu_type[nodes]] * stretches.gpus
-    watts = (stretches.watts + idle_w) * setting.pue
+    price = setting.price
+    stretches = log.table()
+    each_w = anyway_w(setting.machines.nodes, setting.machines.gpu_types).tolist()
+    idle_w = [
+        sum(each_w[node] * mask.bit_count() for node, mask, *_ in pieces) for pieces in log.pieces
+    ]
+    # A stretch counts what its job adds to nodes that are on.
+    watts = (stretches.watts + np.array(idle_w)) * setting.pue
     joules = watts * (stretches.to_s - stretches.from_s)
     money = (
         np.full(len(watts), np.nan)

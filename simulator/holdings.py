@@ -27,6 +27,7 @@ class Holdings:
         self.of_job: dict[int, RowPieces] = {}
         self.on_node: list[set[int]] = [set() for _ in range(len(nodes))]
         self.node_state: U8 = nodes.state.copy()
+        self.idle_since_s: F64 = nodes.idle_since_s.copy()
         self.free: list[int] = nodes.free_gpus.tolist()
         self._pieces = Pieces(len(jobs.id))
         self._seen_state: U8 = fixed(nodes.state.copy())
@@ -34,8 +35,9 @@ class Holdings:
         self._free_cpus: I32 = nodes.free_cpus.copy()
         self._free_mem_mib: I64 = nodes.free_mem_mib.copy()
         self._gpu_type: list[int] = nodes.gpu_type.tolist()
-        self._used: I32 = np.zeros(len(tenants), np.int32)
-        self._used_by_type: I32 = np.zeros((len(tenants), len(machines.gpu_types)), np.int32)
+        # What tenants hold where this world does not see it.
+        self._used: I32 = tenants.used_gpus.copy()
+        self._used_by_type: I32 = tenants.used_by_type.copy()
         self._nodes = nodes
         self._tenants = tenants
         self._tenant: list[int] = jobs.table(jobs.id, 0.0).tenant.tolist()
@@ -59,7 +61,7 @@ class Holdings:
         self._charge(row, pieces, gpus)
         return gpus
 
-    def give(self, row: int) -> RowPieces:
+    def give(self, row: int, now_s: float) -> RowPieces:
         """Take everything back from the job."""
         pieces = self.of_job.pop(row)
         for node, mask, cpus, mem_mib in pieces:
@@ -67,6 +69,7 @@ class Holdings:
             self._free_cpus[node] += cpus
             self._free_mem_mib[node] += mem_mib
             self.on_node[node].discard(row)
+            self.idle_since_s[node] = now_s
         gpus = int(self.jobs.held_gpus[row])
         self._pieces.remove(row)
         self._show(row, 0, 0)
@@ -93,6 +96,7 @@ class Holdings:
             switch=nodes.switch,
             host_idle_w=nodes.host_idle_w,
             host_peak_w=nodes.host_peak_w,
+            idle_since_s=fixed(self.idle_since_s.copy()),
         )
 
     def _state(self) -> U8:

@@ -17,7 +17,7 @@ _SEEN_F64 = (
     "submitted_s", "deadline_s", "tardiness_weight", "work_total", "work_left", "attained_gpu_s",
     "est_total_s", "est_run_s", "started_s", "checkpoint_s", "restart_cost_s", "min_run_s",
 )  # fmt: skip
-_HIDDEN_F64 = ("done", "rate", "since_s", "resumes_s", "s_per_work")
+_HIDDEN_F64 = ("done", "rate", "since_s", "resumes_s", "s_per_work", "believed")
 _I32 = (
     "tenant", "profile", "partition", "priority", "min_gpus", "max_gpus", "cpus_per_gpu",
     "clock_mhz", "held_gpus", "piece_count",
@@ -34,13 +34,19 @@ def fixed(values: npt.NDArray[G]) -> npt.NDArray[G]:
 
 
 class JobColumns:
-    """`work_total` is what policies believe; `work` is the truth.
+    """`believed` is what policies believe of the work; `work` is the truth.
 
     A running job has done `done` work when it `resumes_s`, and `rate` per second from then on; it
-    has held `held_gpus` since `since_s`.
+    has held `held_gpus` since `since_s`. `work_left` and `est_run_s` are what policies are told
+    beside what follows from these: nothing, but in a world that began as somebody else's.
     """
 
     submitted_s: F64
+    work_total: F64
+    work_left: F64
+    est_total_s: F64
+    est_run_s: F64
+    min_run_s: F64
     attained_gpu_s: F64
     restart_cost_s: F64
     started_s: F64
@@ -49,6 +55,8 @@ class JobColumns:
     rate: F64
     since_s: F64
     resumes_s: F64
+    s_per_work: F64
+    believed: F64
     clock_mhz: I32
     held_gpus: I32
     piece_count: I32
@@ -83,6 +91,7 @@ class JobColumns:
             "deadline_s": jobs.deadline_s,
             "tardiness_weight": jobs.tardiness_weight,
             "work_total": believed,
+            "believed": believed,
             "est_total_s": believed / asked_rate,
             "s_per_work": 1.0 / asked_rate,
             "started_s": np.nan,
@@ -111,13 +120,12 @@ class JobColumns:
         small = self._u8.take(rows, axis=1, mode="clip")
         large = self._u64.take(rows, axis=1, mode="clip")
         seen = dict(zip(_SEEN_F64, numbers, strict=False))
-        done, rate, since_s, resumes_s, s_per_work = numbers[len(_SEEN_F64) :]
+        done, rate, since_s, resumes_s, s_per_work, believed = numbers[len(_SEEN_F64) :]
         held_gpus = whole[_HELD_GPUS]
         progress_s = np.maximum(now_s - resumes_s, 0.0)
-        left = seen["work_left"]
-        np.subtract(seen["work_total"], done + rate * progress_s, out=left)
-        np.maximum(left, 0.0, out=left)
-        np.multiply(left, s_per_work, out=seen["est_run_s"])
+        left = believed - (done + rate * progress_s)
+        for name, ahead in (("work_left", left), ("est_run_s", left * s_per_work)):
+            np.maximum(seen[name] + ahead, 0.0, out=seen[name])
         seen["attained_gpu_s"] += held_gpus * (now_s - since_s)
         self._checkpoints(seen["checkpoint_s"], progress_s, resumes_s, held_gpus > 0, now_s)
         # Views taken from here on can not be written to.

@@ -1,16 +1,16 @@
 """The live queue as a world: what runs keeps its GPUs, what waits is decided upon from now on."""
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from policies.contract.columns import F64, I64, Bool
+from policies.contract.columns import F64, I64
 from policies.contract.plan import Piece, Start
 from policies.contract.policy import Policy
 from policies.contract.snapshot import (
-    UNLIMITED,
     Blocked,
     JobState,
     NodeState,
@@ -21,8 +21,10 @@ from policies.contract.snapshot import (
 )
 from policies.pricing.curve import PriceCurve
 from policies.pricing.tariff import Tariff
+from simulator.budgets import Allowance
 from simulator.costs import Costs
 from simulator.engine import Engine, Pace
+from simulator.job_columns import JobColumns
 from simulator.machines import Machines
 from simulator.setting import Setting
 from simulator.truth import Truth
@@ -31,6 +33,8 @@ from simulator.world import World
 
 # A job that has outlived its estimate is taken to need this share of what it has done once more.
 OVERRUN = 0.1
+# What stops or boots takes at least so long: the round of now has neither its GPUs nor its node.
+SHORTEST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,20 @@ class Guess:
     end_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergyTerms:
+    """What energy costs from the snapshot on, and how much of it there is in later periods.
+
+    Of a `tariff` the demand charge counts, from the snapshot's peak on. Without an `allowance` an
+    energy budget ends with the period that the snapshot is in.
+    """
+
+    price: PriceCurve | None = None
+    carbon: PriceCurve | None = None
+    tariff: Tariff | None = None
+    allowance: Allowance | None = None
+
+
 class Live(NamedTuple):
     """A run that starts from a snapshot; job row r of its world is the job with id `job_ids[r]`."""
 
@@ -61,34 +79,29 @@ def engine_from(
     pace: Pace,
     guess: Guess | None = None,
     *,
-    price: PriceCurve | None = None,
-    carbon: PriceCurve | None = None,
-    tariff: Tariff | None = None,
+    terms: EnergyTerms | None = None,
     left_out: Collection[int] = (),
 ) -> Live:
-    """Queued jobs that are held, wait for another job or are `left_out` do not take part.
-
-    A `tariff` adds its demand charge, from the snapshot's peak on.
-    """
-    rows = _taking_part(snapshot, left_out)
-    setting, done = _setting(snapshot, rows, guess or Guess(), price, carbon)
-    setting = replace(setting, tariff=tariff, peak_w=snapshot.peak_w)
+    """Queued jobs that are held, wait for another job or are `left_out` do not take part."""
+    guess, rows = guess or Guess(), _taking_part(snapshot, left_out)
+    setting, done = _setting(snapshot, rows, guess, terms or EnergyTerms())
     engine = Engine(setting, policy, pace)
-    _resume(engine.world, snapshot, rows, done)
+    _resume(engine.world, snapshot, rows, guess, done)
     return Live(engine, snapshot.jobs.id[rows])
 
 
 def _taking_part(snapshot: Snapshot, left_out: Collection[int]) -> I64:
-    """In the order of the world's rows: by submission, then by id, as policies break ties."""
+    """In the order of the snapshot, by which policies may break ties; nobody is yet to come."""
     jobs = snapshot.jobs
     waiting = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
     waiting &= ~np.isin(jobs.id, np.array(sorted(left_out), np.int64))
     rows = np.flatnonzero(waiting | (jobs.state != JobState.QUEUED))
-    return rows[np.argsort(jobs.submitted_s[rows], kind="stable")]
+    arrives_s = np.maximum(jobs.submitted_s[rows], snapshot.now_s)
+    return rows[np.argsort(arrives_s, kind="stable")]
 
 
 def _setting(
-    snapshot: Snapshot, rows: I64, guess: Guess, price: PriceCurve | None, carbon: PriceCurve | None
+    snapshot: Snapshot, rows: I64, guess: Guess, terms: EnergyTerms
 ) -> tuple[Setting, F64]:
     """The setting of the run, and how much of its work each job has done already."""
     restart_s = snapshot.jobs.restart_cost_s[rows]
@@ -109,15 +122,30 @@ def _setting(
             saves_on_stop=False,
         ),
         origin_s=snapshot.now_s,
-        seed=guess.seed or 0,
+        first_seed=snapshot.seed,
         pue=snapshot.pue,
         power_budget_w=snapshot.power_budget_w,
-        price=price,
-        carbon=carbon,
+        allowance=_allowance(snapshot, terms.allowance),
+        price=terms.price,
+        carbon=terms.carbon,
+        tariff=terms.tariff,
+        peak_w=snapshot.peak_w,
+        power_off=snapshot.power_off,
+        min_idle_s=snapshot.min_idle_s,
     )
     believed, total, done = _work(snapshot, rows, _asked_rate(setting), guess)
     jobs = _workload(snapshot, rows, total)
     return replace(setting, jobs=jobs, believed_work=believed), done
+
+
+def _allowance(snapshot: Snapshot, later: Allowance | None) -> Allowance | None:
+    if math.isinf(snapshot.energy_left_j):
+        return None
+    return replace(
+        later or Allowance(),
+        first_j=snapshot.energy_left_j,
+        first_until_s=snapshot.energy_until_s,
+    )
 
 
 def _asked_rate(setting: Setting) -> F64:
@@ -128,14 +156,17 @@ def _asked_rate(setting: Setting) -> F64:
 def _work(snapshot: Snapshot, rows: I64, rate: F64, guess: Guess) -> tuple[F64, F64, F64]:
     """What policies believe of each job's work, what it is taken to be, and what is done.
 
-    In steps where the job has a profile and says how many; else as seconds on the asked GPUs.
+    In steps where the job has a profile and says how many are left; else as seconds on the asked
+    GPUs.
     """
     jobs = snapshot.jobs
-    steps, est_s = jobs.work_total[rows], jobs.est_total_s[rows]
-    counted = (jobs.profile[rows] >= 0) & ~np.isnan(steps)
-    ran_s = jobs.attained_gpu_s[rows] / jobs.min_gpus[rows]
-    done = np.where(counted, steps - jobs.work_left[rows], ran_s * rate)
-    believed = np.where(counted, steps, est_s * rate)
+    left, ran_s = jobs.work_left[rows], jobs.attained_gpu_s[rows] / jobs.min_gpus[rows]
+    counted = (jobs.profile[rows] >= 0) & ~np.isnan(left)
+    steps = np.fmax(jobs.work_total[rows], left)
+    est_s = ran_s + jobs.est_run_s[rows]
+    est_s = np.where(np.isnan(est_s), jobs.est_total_s[rows], est_s)
+    done = np.where(counted, steps - left, ran_s * rate)
+    believed = np.maximum(np.where(counted, steps, est_s * rate), done)
     total = np.where(np.isnan(believed), guess.run_s * rate, believed)
     if guess.seed is not None:
         random = np.random.default_rng([guess.seed, 5])
@@ -173,23 +204,17 @@ def machines_of(snapshot: Snapshot) -> Machines:
 
 
 def _tenants(snapshot: Snapshot) -> TenantTable:
-    """Quotas less what the tenants hold in other clusters, which the run does not see change."""
+    """With what the tenants hold in other clusters, which the run does not see change."""
     tenants, held, jobs = snapshot.tenants, snapshot.placements, snapshot.jobs
     here = np.zeros((len(tenants), len(snapshot.gpu_types)), np.int64)
     owner = jobs.tenant[held.job_of_piece()]
     np.add.at(here, (owner, snapshot.nodes.gpu_type[held.node]), np.bitwise_count(held.gpus))
-
-    def left(quota: Any, used: Any, mine: Any) -> Any:
-        return np.where(quota == UNLIMITED, UNLIMITED, quota - np.maximum(used - mine, 0))
-
-    return TenantTable.of(
-        id=np.arange(len(tenants)),
-        weight=tenants.weight,
-        quota_gpus=left(tenants.quota_gpus, tenants.used_gpus, here.sum(axis=1)),
-        quota_by_type=left(tenants.quota_by_type, tenants.used_by_type, here),
-        used_by_type=np.zeros_like(tenants.used_by_type),
-        energy_left_j=tenants.energy_left_j,
-    )
+    columns = dict(tenants.columns())
+    columns["id"] = np.arange(len(tenants))
+    columns["used_gpus"] = tenants.used_gpus - here.sum(axis=1)
+    # Below 0 for a type that nobody counts because it has no quota.
+    columns["used_by_type"] = tenants.used_by_type - here
+    return TenantTable.of(**columns)
 
 
 def _complete(profiles: ProfileTable) -> ProfileTable:
@@ -202,29 +227,40 @@ def _complete(profiles: ProfileTable) -> ProfileTable:
     return ProfileTable.of(**{**dict(profiles.columns()), "throughput": filled})
 
 
-def _resume(world: World, snapshot: Snapshot, rows: I64, done: F64) -> None:
-    """Put the running jobs where they are, as far as they came; what is stopping has stopped."""
+def _resume(world: World, snapshot: Snapshot, rows: I64, guess: Guess, done: F64) -> None:
+    """Put what holds GPUs where it is, as far as it came."""
     jobs, columns = snapshot.jobs, world.jobs
     columns.done[:] = done
-    columns.attained_gpu_s[:] = jobs.attained_gpu_s[rows]
-    columns.restart_cost_s[:] = jobs.restart_cost_s[rows]
+    for name in ("attained_gpu_s", "restart_cost_s", "min_run_s", "work_total", "est_total_s"):
+        getattr(columns, name)[:] = getattr(jobs, name)[rows]
     world.advance(snapshot.now_s)
-    running = _running(snapshot, rows)
+    holding = np.flatnonzero(np.diff(snapshot.placements.offset)[rows] > 0)
     state = world.holdings.node_state.copy()
     # Draining and silent nodes keep what they run, though they would be given nothing new.
     world.holdings.node_state[:] = NodeState.READY
-    world.adopt([_start(snapshot, rows, at) for at in running.tolist()])
+    world.adopt([_start(snapshot, rows, at) for at in holding.tolist()])
     world.holdings.node_state[:] = state
-    started_s = jobs.started_s[rows][running]
-    columns.started_s[running] = started_s
-    columns.checkpoint_s[running] = np.fmax(started_s, jobs.checkpoint_s[rows][running])
-    world.first_start_s[running] = started_s
+    started_s = jobs.started_s[rows][holding]
+    columns.started_s[holding] = started_s
+    columns.checkpoint_s[holding] = np.fmax(started_s, jobs.checkpoint_s[rows][holding])
+    world.first_start_s[holding] = started_s
+    stopping = holding[jobs.state[rows][holding] == JobState.STOPPING]
+    world.give_up(stopping.tolist(), max(guess.end_s, SHORTEST_S))
+    booting = np.flatnonzero(snapshot.nodes.state == NodeState.BOOTING)
+    world.boot(booting.tolist(), max(world.costs.boot_s, SHORTEST_S))
+    _tell(columns, snapshot, rows)
     world.changed = True
 
 
-def _running(snapshot: Snapshot, rows: I64) -> I64:
-    holds: Bool = np.diff(snapshot.placements.offset)[rows] > 0
-    return np.flatnonzero((snapshot.jobs.state[rows] == JobState.RUNNING) & holds)
+def _tell(columns: JobColumns, snapshot: Snapshot, rows: I64) -> None:
+    """Let policies be told now what the snapshot tells them, to the last bit."""
+    jobs = snapshot.jobs
+    shown = columns.table(columns.id, snapshot.now_s)
+    left, est_run_s = shown.work_left, jobs.est_run_s[rows]
+    told = (left > 0) & (est_run_s > 0)
+    np.divide(est_run_s, left, out=columns.s_per_work, where=told)
+    columns.work_left[:] = jobs.work_left[rows] - left
+    columns.est_run_s[:] = est_run_s - left * columns.s_per_work
 
 
 def _start(snapshot: Snapshot, rows: I64, at: int) -> Start:

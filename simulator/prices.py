@@ -6,18 +6,17 @@ import numpy as np
 
 from policies.contract.snapshot import PriceTable
 from policies.pricing.curve import PriceCurve
+from policies.pricing.published import next_published_s, seen_prices
+from policies.pricing.tariff import HOUR_S
 from simulator.setting import Setting
-
-HORIZON_S = 2 * 86_400
-HOUR_S = 3600
 
 
 class PriceView:
-    """Rebuilt only when another price has come into force."""
+    """Rebuilt only when another price has come into force, another hour or more was published."""
 
     def __init__(self, setting: Setting) -> None:
         self._curve, self._carbon = setting.price, setting.carbon
-        self._believed = setting.believed_price
+        self._believed, self._market = setting.believed_price, setting.market_timezone
         self._prices = PriceTable.unknown()
         self._good_until_s = -np.inf if self._curve is not None else np.inf
 
@@ -25,20 +24,15 @@ class PriceView:
         curve = self._curve
         if curve is None or now_s < self._good_until_s:
             return self._prices
-        seen = self._believed or curve
-        first = max(int(np.searchsorted(seen.edges_s, now_s, side="right")) - 1, 0)
-        last = int(np.searchsorted(seen.edges_s[:-1], now_s + HORIZON_S))
-        from_s = seen.edges_s[:-1][first:last].astype(np.float64)
-        price = seen.prices[first:last].copy()
-        if len(from_s) and from_s[0] <= now_s:
-            price[0] = curve.price_at(now_s)
-        grams = np.nan if self._carbon is None else self._carbon.price_at(from_s)
-        self._prices = PriceTable.of(
-            from_s=from_s,
-            price_per_kwh=price,
-            carbon_g_per_kwh=np.broadcast_to(grams, from_s.shape),
+        self._prices = seen_prices(
+            curve, self._carbon, now_s, believed=self._believed, market=self._market
         )
-        self._good_until_s = float(min(curve.next_change(now_s), seen.next_change(now_s)))
+        changes_s = [float(curve.next_change(now_s)), (now_s // HOUR_S + 1) * HOUR_S]
+        if self._believed is not None:
+            changes_s.append(float(self._believed.next_change(now_s)))
+        if self._market is not None:
+            changes_s.append(next_published_s(now_s, self._market))
+        self._good_until_s = min(changes_s)
         return self._prices
 
 

@@ -23,7 +23,8 @@ Outage = tuple[float, int, float]
 class Setting:
     """`believed_work` is what policies see of the jobs' work; nan where they know nothing.
 
-    With `believed_price` they see that of the future, and learn a price once it is in force.
+    With `believed_price` they see that of the future, and learn a price once it is in force. Where
+    `price` is of a day-ahead market in `market_timezone`, they see what it has published.
     """
 
     jobs: Workload
@@ -37,11 +38,14 @@ class Setting:
     outages: Sequence[Outage] = ()
     origin_s: float
     seed: int = 0
+    first_seed: int = 0
+    """Of the first round that a policy sees, where `seed` is 0; each later round has the next."""
     pue: float = 1.0
     power_budget_w: float = math.inf
     allowance: Allowance | None = None
     price: PriceCurve | None = None
     believed_price: PriceCurve | None = None
+    market_timezone: str | None = None
     carbon: PriceCurve | None = None
     tariff: Tariff | None = None
     """Whose demand charge policies see, with the peak metered so far; energy costs `price`."""
@@ -49,6 +53,9 @@ class Setting:
     """What was metered in this month before the run, PUE included."""
     empty_nodes_off: bool = False
     """Whether a node without a job counts as off, at once and for as long as it has none."""
+    power_off: bool = False
+    """Whether policies may switch nodes off that have been empty for `min_idle_s`."""
+    min_idle_s: float = 600.0
 
     def first_types(self) -> list[int]:
         """The first GPU type that every job allows: the one its estimate is for."""

@@ -65,13 +65,13 @@ def _run_in_child(scenario: Scenario, cell: Cell, beside: Path) -> CellResult:
 
 
 def run_cells(
-    scenario: Scenario, todo: Sequence[Cell], beside: Path, processes: int
+    scenario: Scenario, planned: Sequence[Cell], beside: Path, processes: int
 ) -> Iterator[CellResult]:
     """Results as they come."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         futures: list[Future[CellResult]] = [
-            pool.submit(_run_in_child, scenario, cell, beside) for cell in todo
+            pool.submit(_run_in_child, scenario, cell, beside) for cell in planned
         ]
         for future in as_completed(futures):
             yield future.result()

@@ -7,6 +7,7 @@ import numpy as np
 from policies.bench.ledger import RowPiece
 from policies.contract.columns import F64
 from policies.contract.snapshot import ProfileTable
+from policies.pricing.cost import marginal_w, per_gpu_w
 from simulator.costs import Costs
 from simulator.machines import Machines
 from simulator.workload import Workload
@@ -27,7 +28,7 @@ class Truth:
         self._switch: list[int] = nodes.switch.tolist()
         self._idle_w: list[float] = types.idle_w.tolist()
         self._max_w: list[float] = types.max_w.tolist()
-        host_w = (nodes.host_peak_w - nodes.host_idle_w) / np.maximum(nodes.gpus, 1)
+        host_w = per_gpu_w(nodes, nodes.host_peak_w - nodes.host_idle_w)
         self._host_w: list[float] = host_w.tolist()
         self._measured: dict[tuple[int, int, int, int], tuple[float, float]] = {}
 
@@ -48,7 +49,8 @@ class Truth:
             rate *= 1.0 - self._slowdown(profile, pieces)
         watts = 0.0
         for node, mask, _, _ in pieces:
-            watts += mask.bit_count() * (gpu_w - self._idle_w[kind] + self._host_w[node])
+            added_w = marginal_w(gpu_w, self._idle_w[kind], self._host_w[node])
+            watts += mask.bit_count() * added_w
         return rate, watts
 
     def asked_rate(self, row: int, gpu_type: int) -> float:

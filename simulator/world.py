@@ -10,13 +10,11 @@ import numpy as np
 from policies.contract.columns import F64, I64
 from policies.contract.plan import Piece, Plan, Start
 from policies.contract.snapshot import JobState, NodeState, PriceTable, ProfileTable, Snapshot
-from policies.pricing.peak import metered
-from simulator.budgets import Allowance, Purse
+from simulator.consumption import Consumption
 from simulator.costs import Costs
 from simulator.holdings import BrokenPlanError, Holdings, RowPieces
 from simulator.job_columns import JobColumns
 from simulator.log import RunLog, StretchEnd
-from simulator.meter import UtilityMeter
 from simulator.setting import Setting
 from simulator.truth import Truth
 
@@ -62,14 +60,7 @@ class World:
         self._events: list[tuple[float, int, int, int]] = []
         self._epoch: list[int] = [0] * len(setting.jobs)
         self._watts: dict[int, float] = {}
-        self._joules = np.zeros(len(setting.tenants))
-        self._draw_w = np.zeros(len(setting.tenants))
-        self._idle_w: list[float] = setting.machines.idle_w().tolist()
-        on = setting.machines.nodes.state != NodeState.OFF
-        self._idle_draw_w = float(setting.machines.idle_w()[on].sum())
-        self._idle_joules = 0.0
-        self.meter = self._metering(setting)
-        self._purse = Purse(setting.allowance or Allowance(), setting.origin_s)
+        self.consumption = Consumption(setting)
         self._handlers: dict[int, Callable[[int], None]] = {
             Event.FINISH: self._finish,
             Event.RELEASE: self._release,
@@ -115,11 +106,11 @@ class World:
 
     def snapshot(self, prices: PriceTable, profiles: ProfileTable) -> Snapshot:
         setting, rows = self.setting, self.live_rows()
-        power_budget_w, energy_left_j, energy_until_s = self._budgets()
-        peak_w, per_w = self.meter.seen(self.now_s) if self.meter else (0.0, 0.0)
+        power_budget_w, energy_left_j, energy_until_s = self.consumption.budgets(self.now_s)
+        peak_w, per_w = self.consumption.peak(self.now_s)
         return Snapshot(
             now_s=self.now_s,
-            seed=(setting.seed * 1_000_003 + self.rounds) % 2**63,
+            seed=(setting.seed * 1_000_003 + setting.first_seed + self.rounds) % 2**63,
             pue=setting.pue,
             power_budget_w=power_budget_w,
             energy_left_j=energy_left_j,
@@ -127,12 +118,14 @@ class World:
             peak_w=peak_w,
             demand_price_per_w=per_w,
             hands_over=self.costs.hands_over,
+            power_off=setting.power_off,
+            min_idle_s=setting.min_idle_s,
             jobs=self.jobs.table(rows, self.now_s),
             placements=self.holdings.placements(rows),
             nodes=self.holdings.node_table(),
             gpu_types=setting.machines.gpu_types,
             partitions=setting.machines.partitions,
-            tenants=self.holdings.tenant_table(self._energy_left_j()),
+            tenants=self.holdings.tenant_table(self.consumption.left_j(self.now_s)),
             profiles=profiles,
             prices=prices,
         )
@@ -192,6 +185,15 @@ class World:
         for act in starts:
             self._start(act.job, _pieces(act.pieces), act.clock_mhz, pays=False)
 
+    def give_up(self, rows: Sequence[int], release_s: float) -> None:
+        """Running jobs that are stopping hold their GPUs so much longer, without progress."""
+        for row in rows:
+            self.jobs.state[row] = JobState.STOPPING
+            self._epoch[row] += 1
+            self.jobs.rate[row] = 0.0
+            at_s = self.now_s + release_s
+            self._schedule(at_s, Event.RELEASE, row, self._epoch[row])
+
     def close(self) -> None:
         """End the run now: what still runs is logged as far as it came."""
         for row in sorted(self.holdings.of_job):
@@ -226,45 +228,13 @@ class World:
         self._schedule(ends_s, Event.FINISH, row, self._epoch[row])
 
     def _draw(self, row: int, watts: float) -> None:
-        """Count the tenant's joules as if the change of its watts had been there from the start."""
-        tenant = self.setting.jobs.tenant[row]
-        self._draw_w[tenant] += watts
-        self._joules[tenant] -= watts * (self.now_s - self.setting.origin_s)
-        if self.meter:
-            self.meter.change(self.now_s, watts * self.setting.pue)
-
-    def _metering(self, setting: Setting) -> UtilityMeter | None:
-        """None where nothing is charged for demand."""
-        tariff = metered(setting.tariff)
-        if tariff is None:
-            return None
-        meter = UtilityMeter(tariff, setting.origin_s, setting.peak_w)
-        if not setting.empty_nodes_off:
-            meter.change(setting.origin_s, self._idle_draw_w * setting.pue)
-        return meter
+        self.consumption.draw(self.now_s, int(self.setting.jobs.tenant[row]), watts)
 
     def _use(self, row: int, sign: int) -> None:
-        """Nodes that only draw while they have a job: of those of which this is the only one."""
-        if self.meter and self.setting.empty_nodes_off:
-            on_node = self.holdings.on_node
-            alone = (node for node, *_ in self.holdings.of_job[row] if len(on_node[node]) == 1)
-            watts = sign * sum(self._idle_w[node] for node in alone)
-            self.meter.change(self.now_s, watts * self.setting.pue)
-
-    def _budgets(self) -> tuple[float, float, float]:
-        """Watts now, joules left, and until when those must last."""
-        setting, allowance = self.setting, self.setting.allowance
-        if allowance is None:
-            return setting.power_budget_w, math.inf, math.inf
-        power_budget_w = min(setting.power_budget_w, allowance.watts_at(self.now_s))
-        drawn_w = float(self._draw_w.sum()) + self._idle_draw_w
-        used_j = float(self._joules.sum()) + self._idle_joules
-        used_j += drawn_w * (self.now_s - setting.origin_s)
-        return power_budget_w, *self._purse.left(self.now_s, used_j * setting.pue)
-
-    def _energy_left_j(self) -> F64:
-        used_j = self._joules + self._draw_w * (self.now_s - self.setting.origin_s)
-        return self.setting.tenants.energy_left_j - used_j * self.setting.pue
+        """Nodes of which this is the only job."""
+        on_node = self.holdings.on_node
+        alone = (node for node, *_ in self.holdings.of_job[row] if len(on_node[node]) == 1)
+        self.consumption.use(self.now_s, alone, sign)
 
     def _end_stretch(self, row: int, end: StretchEnd, lost_work: float) -> None:
         jobs, now_s = self.jobs, self.now_s
@@ -274,7 +244,7 @@ class World:
         self._use(row, -1)
         idle_s = min(float(jobs.resumes_s[row]), now_s) - since_s + self._over_s(row)
         stretch = (row, since_s, now_s, gpus, watts, float(jobs.rate[row]), idle_s, lost_work, end)
-        self.log.add(stretch, self.holdings.give(row))
+        self.log.add(stretch, self.holdings.give(row, now_s))
         jobs.attained_gpu_s[row] += gpus * (now_s - since_s)
         jobs.rate[row] = 0.0
         jobs.since_s[row] = jobs.resumes_s[row] = now_s
@@ -305,11 +275,7 @@ class World:
             self._requeue(row)
             return
         self._run(row, pieces, int(self.jobs.clock_mhz[row]), math.inf)
-        self.jobs.state[row] = JobState.STOPPING
-        self._epoch[row] += 1
-        self.jobs.rate[row] = 0.0
-        release_s = self.now_s + self.costs.checkpoint_s
-        self._schedule(release_s, Event.RELEASE, row, self._epoch[row])
+        self.give_up([row], self.costs.checkpoint_s)
 
     def _interrupt(self, row: int, end: StretchEnd, *, saves: bool) -> None:
         """Take the GPUs from the job; without saving it falls back to its last checkpoint."""
@@ -371,6 +337,11 @@ class World:
         else:
             self._set_node(node, NodeState.OFF)
 
+    def boot(self, nodes: Sequence[int], in_s: float) -> None:
+        """Let nodes that boot already be ready so much later."""
+        for node in nodes:
+            self._schedule(self.now_s + in_s, Event.NODE_UP, node)
+
     def _node_up(self, node: int) -> None:
         self._set_node(node, NodeState.READY)
 
@@ -385,12 +356,9 @@ class World:
     def _set_node(self, node: int, state: NodeState) -> None:
         off_before = self.holdings.node_state[node] == NodeState.OFF
         if off_before != (state == NodeState.OFF):
-            more_w = self._idle_w[node] * (1 if off_before else -1)
-            self._idle_draw_w += more_w
-            self._idle_joules -= more_w * (self.now_s - self.setting.origin_s)
-            if self.meter and not self.setting.empty_nodes_off:
-                self.meter.change(self.now_s, more_w * self.setting.pue)
+            self.consumption.switch(self.now_s, node, on=bool(off_before))
         self.holdings.node_state[node] = state
+        self.holdings.idle_since_s[node] = self.now_s
         self.log.node_changes.append((self.now_s, node, int(state)))
         self.changed = True
 

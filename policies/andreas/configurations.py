@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.bench.power import busy_gpu_w, watts_per_gpu
+from policies.andreas.node_classes import AndreasNodeClasses
+from policies.bench.power import busy_gpu_w, held_gpus, watts_per_gpu
 from policies.bench.roster import lost_s, remaining_s
 from policies.bench.ways import WayColumns, relative_speed
-from policies.contract.columns import F64, I64, Bool
+from policies.contract.columns import F64, I64
 from policies.contract.snapshot import JobState, Snapshot
 from policies.pricing.price_line import PriceLine
 
@@ -40,21 +41,12 @@ class Configurations(NamedTuple):
         return found
 
 
-class Machine(NamedTuple):
-    """Per GPU type, of its cheapest node: watts once it is open, and of the host per GPU."""
-
-    base_w: F64
-    host_w: F64
-    idle_w: F64
-    """Of a GPU; counted with the base where the whole node is, so not again with the GPU."""
-
-
 def configurations(
     snapshot: Snapshot,
     rows: I64,
-    *,
+    machines: AndreasNodeClasses,
     capacity: I64,
-    machine: Machine,
+    *,
     line: PriceLine,
     default_run_s: float,
 ) -> Configurations:
@@ -62,8 +54,9 @@ def configurations(
     ways = _possible(snapshot, rows, capacity, default_run_s)
     ways = ways._replace(run_s=ways.run_s + _switching_s(snapshot, rows, ways))
     job, kind, gpus, seconds = ways.job, ways.gpu_type, ways.gpus, ways.run_s
-    each_w = busy_gpu_w(ways.gpu_w, machine.idle_w[kind], machine.host_w[kind])
-    watts = machine.base_w[kind] + gpus * each_w
+    host_w = machines.least_of_type(machines.host_w)
+    each_w = busy_gpu_w(ways.gpu_w, machines.idle_w[kind], host_w[kind])
+    watts = machines.least_of_type(machines.base_w)[kind] + gpus * each_w
     meets = seconds <= (snapshot.jobs.deadline_s - snapshot.now_s)[rows[job]]
     key = np.where(meets, watts * line.cost(0.0, seconds), seconds)
     order = np.lexsort((kind, gpus, key, ~meets, job))
@@ -75,16 +68,12 @@ def configurations(
 
 
 def _possible(snapshot: Snapshot, rows: I64, capacity: I64, default_run_s: float) -> WayColumns:
-    kinds = np.arange(len(snapshot.gpu_types), dtype=np.uint64)
-    may = (snapshot.jobs.gpu_types[rows, None] >> kinds & np.uint64(1)).astype(np.bool_)
-    measured = _measured(snapshot, rows, capacity, may)
-    by_estimate = np.ones(len(rows), np.bool_)
-    by_estimate[measured.job] = False
-    may &= by_estimate[:, None]
-    return measured.beside(_estimated(snapshot, rows, capacity, may, default_run_s))
+    measured = _measured(snapshot, rows, capacity).permitted(snapshot, rows)
+    others = _estimated(snapshot, rows, capacity, default_run_s).permitted(snapshot, rows)
+    return measured.beside(others.only(np.isin(others.job, measured.job, invert=True)))
 
 
-def _measured(snapshot: Snapshot, rows: I64, capacity: I64, may: Bool) -> WayColumns:
+def _measured(snapshot: Snapshot, rows: I64, capacity: I64) -> WayColumns:
     jobs, table = snapshot.jobs, snapshot.profiles
     known = np.flatnonzero((jobs.profile[rows] >= 0) & ~np.isnan(jobs.work_left[rows]))
     at = rows[known]
@@ -93,11 +82,7 @@ def _measured(snapshot: Snapshot, rows: I64, capacity: I64, may: Bool) -> WayCol
     counts = table.gpu_counts.astype(np.int64)
     # No clock is chosen here: an unset one is the highest.
     speed = table.throughput[jobs.profile[at], :, :, -1]
-    inside = (counts >= jobs.min_gpus[at, None]) & (counts <= jobs.max_gpus[at, None])
-    with np.errstate(invalid="ignore"):
-        there = (speed > 0) & inside[:, None, :] & may[known][:, :, None]
-    there &= counts <= capacity[known][:, :, None]
-    job, kind, count = np.nonzero(there)
+    job, kind, count = np.nonzero((speed > 0) & (counts <= capacity[known][:, :, None]))
     seconds = jobs.work_left[at][job] / (speed[job, kind, count] * _kept_speed(snapshot, at)[job])
     watts = table.watts_per_gpu[jobs.profile[at][job], kind, count, -1]
     gpu_w = np.where(np.isnan(watts), snapshot.gpu_types.max_w[kind], watts)
@@ -116,13 +101,11 @@ def _kept_speed(snapshot: Snapshot, rows: I64) -> F64:
     return np.where(speed > 0, speed, 1.0)
 
 
-def _estimated(
-    snapshot: Snapshot, rows: I64, capacity: I64, may: Bool, default_run_s: float
-) -> WayColumns:
+def _estimated(snapshot: Snapshot, rows: I64, capacity: I64, default_run_s: float) -> WayColumns:
     gpus = snapshot.jobs.min_gpus[rows].astype(np.int64)
-    job, kind = np.nonzero(may & (gpus[:, None] <= capacity))
+    job, kind = np.nonzero(gpus[:, None] <= capacity)
     seconds = estimated_s(snapshot, rows, default_run_s)
-    gpu_w = watts_per_gpu(snapshot)[rows[job], kind] if len(job) else np.empty(0)
+    gpu_w = watts_per_gpu(snapshot)[rows[job], kind]
     return WayColumns(job, kind, gpus[job], np.zeros(len(job), np.int32), seconds[job], gpu_w)
 
 
@@ -133,13 +116,10 @@ def estimated_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
 def held(snapshot: Snapshot, rows: I64) -> tuple[I64, I64]:
     """GPU type and number of GPUs that jobs hold; -1 and 0 for none."""
     pieces = snapshot.placements
-    counts = np.bitwise_count(pieces.gpus).astype(np.int64)
-    total = np.concatenate([[0], np.cumsum(counts)])[pieces.offset]
-    first = pieces.offset[:-1][rows]
-    has = pieces.offset[1:][rows] > first
-    node = np.append(pieces.node, 0)[np.where(has, first, -1)]
-    kind = np.where(has, snapshot.nodes.gpu_type[node] if len(snapshot.nodes) else -1, -1)
-    return kind.astype(np.int64), np.diff(total)[rows]
+    has = np.diff(pieces.offset)[rows] > 0
+    node = np.append(pieces.node, -1)[np.where(has, pieces.offset[rows], -1)]
+    kind = np.append(snapshot.nodes.gpu_type, -1)[node]
+    return kind.astype(np.int64), held_gpus(snapshot)[rows]
 
 
 def _switching_s(snapshot: Snapshot, rows: I64, ways: WayColumns) -> F64:

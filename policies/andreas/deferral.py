@@ -10,15 +10,14 @@ import numpy as np
 from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
 from policies.contract.columns import F64
-from policies.pricing.price_line import PriceLine
 
 # A start this near is no deferral: prices change on the minute, rounds happen in between.
 SOON_S = 1.0
 
 
-def start_later_s(formulated: Formulated, line: PriceLine, parameters: AndreasParameters) -> F64:
-    """Per job the seconds from now at which it had better start; nan for now."""
-    problem, known = formulated.problem, formulated.configurations.ways
+def start_later_s(formulated: Formulated, parameters: AndreasParameters) -> F64:
+    """Per job the seconds from now at which it had better start; nan for at once."""
+    problem, known, line = formulated.problem, formulated.configurations.ways, formulated.line
     later_s = np.full(len(formulated.rows), np.nan)
     starts_s = line.at_s[(line.at_s > SOON_S) & (line.at_s <= parameters.most_deferral_s)]
     starts_s = starts_s[starts_s < line.known_s]

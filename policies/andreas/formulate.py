@@ -4,8 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.configurations import Configurations, configurations, estimated_s, held
-from policies.andreas.node_classes import NodeClasses, Reaches
+from policies.andreas.configurations import (
+    SOONEST_S,
+    Configurations,
+    configurations,
+    estimated_s,
+    held,
+)
+from policies.andreas.node_classes import AndreasNodeClasses, Reaches
 from policies.andreas.parameters import CostParameters
 from policies.andreas.problem import AndreasProblem
 from policies.bench.power import (
@@ -17,16 +23,20 @@ from policies.bench.power import (
     watts_per_gpu,
 )
 from policies.contract.columns import F64, I32, I64, Bool
+from policies.contract.plan_columns import Placed
 from policies.contract.snapshot import UNLIMITED, JobState, Snapshot
 from policies.pricing.price_line import PriceLine
 
 
 class Formulated(NamedTuple):
-    """A problem with what leads back to the snapshot, and the jobs in order of pressure."""
+    """A problem with what it was made of, and the jobs in order of pressure."""
 
+    snapshot: Snapshot
+    parameters: CostParameters
+    line: PriceLine
     problem: AndreasProblem
     rows: I64
-    machines: NodeClasses
+    machines: AndreasNodeClasses
     configurations: Configurations
     pressure: F64
 
@@ -50,30 +60,23 @@ def _limited(snapshot: Snapshot) -> bool:
 
 
 def formulate(
-    snapshot: Snapshot,
-    rows: I64,
-    parameters: CostParameters,
-    line: PriceLine,
+    snapshot: Snapshot, rows: I64, parameters: CostParameters, line: PriceLine
 ) -> Formulated:
     """`rows` are scheduled; what other jobs hold is theirs."""
     jobs, tenants = snapshot.jobs, snapshot.tenants
-    machines = NodeClasses.of(snapshot, parameters.energy)
+    machines = AndreasNodeClasses.of(snapshot, parameters.energy)
     capacity = _Capacity(snapshot, rows, machines)
     reaches = Reaches.of(snapshot, machines, rows, capacity.most)
+    run_s = parameters.default_run_s
     known = configurations(
-        snapshot,
-        rows,
-        capacity=reaches.capacity,
-        machine=machines.cheapest(snapshot),
-        line=line,
-        default_run_s=parameters.default_run_s,
+        snapshot, rows, machines, reaches.capacity, line=line, default_run_s=run_s
     )
     ways, weight = known.ways, weights(snapshot, parameters)
     slack_s = jobs.deadline_s - snapshot.now_s
     slowest_s = known.slowest_s()
     late_s = np.maximum(slowest_s - slack_s[rows], 0.0)
     fixed = np.flatnonzero((jobs.state == JobState.RUNNING) & ~capacity.scheduled)
-    fixed_s = remaining_s(snapshot, fixed, parameters.default_run_s)
+    fixed_s = remaining_s(snapshot, fixed, run_s)
     free = np.where(capacity.busy > 0, 0, capacity.free) if parameters.exclusive else capacity.free
     problem = AndreasProblem(
         job_weight=weight[rows],
@@ -123,7 +126,7 @@ def formulate(
     fastest_s = known.fastest_s()
     pressure = np.where(np.isfinite(fastest_s), fastest_s, 0.0) - slack_s[rows]
     pressure[~np.isfinite(fastest_s)] = -np.inf
-    return Formulated(problem, rows, machines, known, pressure)
+    return Formulated(snapshot, parameters, line, problem, rows, machines, known, pressure)
 
 
 def remaining_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
@@ -138,14 +141,13 @@ def remaining_s(snapshot: Snapshot, rows: I64, default_run_s: float) -> F64:
         speed = table.throughput[jobs.profile[rows], kind, at, -1]
         measured_s = jobs.work_left[rows] / speed
     known = (jobs.profile[rows] >= 0) & (table.gpu_counts[at] == gpus) & (speed > 0)
-    known &= ~np.isnan(measured_s)
-    return np.where(known, np.maximum(measured_s, 1.0), left_s)
+    return np.where(known & ~np.isnan(measured_s), np.maximum(measured_s, SOONEST_S), left_s)
 
 
 class _Capacity:
     """What the nodes, tenants and the power budget have, were the scheduled jobs not there."""
 
-    def __init__(self, snapshot: Snapshot, rows: I64, machines: NodeClasses) -> None:
+    def __init__(self, snapshot: Snapshot, rows: I64, machines: AndreasNodeClasses) -> None:
         nodes, pieces = snapshot.nodes, snapshot.placements
         self.scheduled: Bool = np.zeros(len(snapshot.jobs), np.bool_)
         self.scheduled[rows] = True
@@ -162,24 +164,17 @@ class _Capacity:
         self.most: I64 = self.free + self.busy
         self.cpus: I64 = nodes.free_cpus[machines.rows] + per_node(pieces.cpus * leaves)
         self.mem_mib: I64 = nodes.free_mem_mib[machines.rows] + per_node(pieces.mem_mib * leaves)
-        tenant = snapshot.jobs.tenant[job[leaves]]
-        self.used: I64 = snapshot.tenants.used_gpus.astype(np.int64)
-        self.used_by_type: I64 = snapshot.tenants.used_by_type.astype(np.int64)
-        np.subtract.at(self.used, tenant, gpus[leaves])
-        np.subtract.at(self.used_by_type, (tenant, nodes.gpu_type[node[leaves]]), gpus[leaves])
+        given = Placed.held(snapshot).only(leaves).per_tenant_and_type(snapshot)
+        self.used: I64 = snapshot.tenants.used_gpus - given.sum(axis=1)
+        self.used_by_type: I64 = snapshot.tenants.used_by_type - given
         each_w = watts_per_gpu(snapshot)
         self.budget_w: F64 = each_w - snapshot.gpu_types.idle_w
-        self.watts_left = self._watts_left(snapshot, each_w, leaves)
+        stays_w = float(piece_watts(snapshot, each_w)[~leaves].sum())
+        self.watts_left = budget_w(snapshot) - idle_draw_w(snapshot) - stays_w
         self.fixed_w = self._fixed_w(snapshot, machines, each_w, ~leaves)
 
-    def _watts_left(self, snapshot: Snapshot, each_w: F64, leaves: Bool) -> float:
-        if not np.isfinite(budget_w(snapshot)):
-            return np.inf
-        stays_w = float(piece_watts(snapshot, each_w)[~leaves].sum())
-        return budget_w(snapshot) - idle_draw_w(snapshot) - stays_w
-
     def _fixed_w(
-        self, snapshot: Snapshot, machines: NodeClasses, each_w: F64, stays: Bool
+        self, snapshot: Snapshot, machines: AndreasNodeClasses, each_w: F64, stays: Bool
     ) -> float:
         """Watts of the jobs that stay, by the same account as those that are scheduled."""
         pieces = snapshot.placements

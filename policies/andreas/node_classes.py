@@ -4,14 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policies.andreas.configurations import Machine
 from policies.andreas.parameters import EnergyName
 from policies.bench.power import host_watts_per_gpu
 from policies.contract.columns import F64, I64, numbered
 from policies.contract.snapshot import NodeState, Snapshot
 
 
-class NodeClasses(NamedTuple):
+class AndreasNodeClasses(NamedTuple):
     """Nodes are numbered by class, then by row; `rows` leads back to the snapshot."""
 
     rows: I64
@@ -25,7 +24,7 @@ class NodeClasses(NamedTuple):
     """Per GPU type: what a GPU's watts already count in its node's base."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, energy: EnergyName) -> "NodeClasses":
+    def of(cls, snapshot: Snapshot, energy: EnergyName) -> "AndreasNodeClasses":
         nodes, idle_w = snapshot.nodes, snapshot.gpu_types.idle_w
         ready = np.flatnonzero(nodes.state == NodeState.READY)
         watts = nodes.host_idle_w[ready], nodes.host_peak_w[ready]
@@ -51,18 +50,11 @@ class NodeClasses(NamedTuple):
             idle_w=idle_w if by_node else np.zeros(len(idle_w)),
         )
 
-    def cheapest(self, snapshot: Snapshot) -> Machine:
-        """Per GPU type the watts of the node that draws the least when opened."""
-        kinds = len(snapshot.gpu_types)
-        base_w, host_w = np.full(kinds, np.inf), np.full(kinds, np.inf)
-        kind = snapshot.nodes.gpu_type[self.rows]
-        np.minimum.at(base_w, kind, self.base_w)
-        np.minimum.at(host_w, kind, self.host_w)
-        return Machine(
-            np.where(np.isfinite(base_w), base_w, 0.0),
-            np.where(np.isfinite(host_w), host_w, 0.0),
-            self.idle_w,
-        )
+    def least_of_type(self, watts: F64) -> F64:
+        """Per GPU type the watts of the node that has the least of them; 0 without any."""
+        least = np.full(len(self.idle_w), np.inf)
+        np.minimum.at(least, self.class_type[self.node_class], watts)
+        return np.where(np.isfinite(least), least, 0.0)
 
 
 class Reaches(NamedTuple):
@@ -75,7 +67,9 @@ class Reaches(NamedTuple):
     """Over (job, GPU type): the most GPUs of one node within reach, were it empty."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, machines: NodeClasses, rows: I64, most: I64) -> "Reaches":
+    def of(
+        cls, snapshot: Snapshot, machines: AndreasNodeClasses, rows: I64, most: I64
+    ) -> "Reaches":
         """`most` is per node of `machines`."""
         jobs, lends = snapshot.jobs, snapshot.partitions.lends
         borrows = jobs.preemptible[rows] & bool(lends.any())

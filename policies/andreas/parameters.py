@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from policies.bench.parameters import DefaultRunS
+from policies.bench.parameters import PATIENCE_S, DefaultRunS, PatienceS
 from policies.contract.parameters import Finite
 
 # Priorities 1 to 5 in money per second of tardiness, as in the published experiments.
@@ -15,6 +15,10 @@ PRICE_PER_KWH = 0.17168313
 EnergyName = Literal["billed", "node"]
 ObjectiveName = Literal["cost", "proxy"]
 OrderName = Literal["fifo", "edf", "ps"]
+
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Duration = Annotated[float, Meta(ge=0, le=7 * 86400)]
 
 
 class CostParameters(Finite, frozen=True):
@@ -40,6 +44,7 @@ class CostParameters(Finite, frozen=True):
     default_price_per_kwh: Annotated[
         float, Meta(ge=0, description="Price of energy while no tariff tells it.")
     ] = PRICE_PER_KWH
+    patience_s: PatienceS = PATIENCE_S
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,12 +72,8 @@ class AndreasParameters(CostParameters, frozen=True):
         int, Meta(ge=1, le=100_000, description="Constructions, the pure greedy among them.")
     ] = 1000
     alpha: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=1,
-            description="Share of a list of configurations, best first, to draw from at random.",
-        ),
+        Share,
+        Meta(description="Share of a list of configurations, best first, to draw from at random."),
     ] = 0.05
     swap_bias: Annotated[
         float,
@@ -84,8 +85,7 @@ class AndreasParameters(CostParameters, frozen=True):
         ),
     ] = 0.05
     walks_on: Annotated[
-        bool,
-        Meta(description="Whether each construction swaps on from the last one's order."),
+        bool, Meta(description="Whether each construction swaps on from the last one's order.")
     ] = False
     objective: Annotated[
         ObjectiveName,
@@ -115,33 +115,22 @@ class AndreasParameters(CostParameters, frozen=True):
         bool, Meta(description="Whether running jobs may be stopped, moved and resized.")
     ] = True
     switch_gain: Annotated[
-        float,
+        Share,
         Meta(
-            ge=0,
-            le=1,
             description="Share of the objective that changing running jobs must save against "
-            "leaving them alone; with 0, where changes are free, the best found is always taken.",
+            "leaving them alone; with 0, where changes are free, the best found is always taken."
         ),
     ] = 0.05
-    min_run_s: Annotated[
-        float,
-        Meta(ge=0, le=7 * 86400, description="Seconds a started job is left alone."),
-    ] = 60.0
+    min_run_s: Annotated[Duration, Meta(description="Seconds a started job is left alone.")] = 60.0
     analyzer: Annotated[
-        bool,
-        Meta(description="Whether moves are saved where another node would do just as well."),
+        bool, Meta(description="Whether moves are saved where another node would do just as well.")
     ] = True
     most_deferral_s: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=7 * 86400,
-            description="How long a job with a due date may be put off for cheaper energy.",
-        ),
+        Duration,
+        Meta(description="How long a job with a due date may be put off for cheaper energy."),
     ] = 43_200.0
     deferral_gain: Annotated[
-        float,
-        Meta(ge=0, le=1, description="Share of its cost that putting a job off must save."),
+        Share, Meta(description="Share of its cost that putting a job off must save.")
     ] = 0.05
 
     @property

@@ -1,5 +1,6 @@
 """The ANDREAS policy and the first-principle methods: formulate, search, write down."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,28 +8,28 @@ import numpy as np
 from policies.andreas.deferral import start_later_s
 from policies.andreas.filling import fill_up
 from policies.andreas.formulate import Formulated, formulate, weights
-from policies.andreas.parameters import (
-    AndreasParameters,
-    CostParameters,
-    FirstPrincipleParameters,
-)
+from policies.andreas.parameters import AndreasParameters, FirstPrincipleParameters
 from policies.andreas.search import NodeSchedule, greedy, grown, search
-from policies.andreas.target import HeldPiece, Place, Target, held_pieces, target_of
+from policies.andreas.target import Held, Target, held_pieces, target_of
 from policies.andreas.target_writer import TargetWriter
 from policies.bench.draft import PlanDraft
+from policies.bench.drain import Takes
+from policies.bench.expecting import expected
 from policies.bench.ledger import Ledger
 from policies.bench.placement import pack
+from policies.bench.reservations import Reservations, reserve
 from policies.bench.roster import (
-    by_age,
+    in_turn,
     just_started,
     lost_s,
     on_unready_node,
     startable,
     stoppable,
 )
-from policies.contract.columns import F64, I64
-from policies.contract.plan import Expected, Plan
+from policies.contract.columns import F64, I64, Bool
+from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState, Snapshot
+from policies.pricing.flat_price import flat_price
 from policies.pricing.price_line import PriceLine, price_line
 
 # Where a change costs time it must at least be for the better, or rounds would never settle.
@@ -40,7 +41,7 @@ class _Chosen(NamedTuple):
 
     formulated: Formulated
     schedule: NodeSchedule
-    held: dict[int, HeldPiece]
+    held: Held
 
 
 class Andreas:
@@ -54,27 +55,40 @@ class Andreas:
         return self.parameters.changes_running
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        parameters = self.parameters
-        line = price_line(snapshot, parameters.default_price_per_kwh)
+        line = price_line(snapshot, self.parameters.default_price_per_kwh)
         queue, later_s = self._queue(snapshot, line)
-        chosen = self._choose(snapshot, queue, line)
-        target = target_of(
-            chosen.formulated, chosen.schedule, chosen.held if parameters.analyzer else None
+        reservations = reserve(
+            snapshot, self.parameters.patience_s, willing=lambda rows: np.isnan(later_s[rows])
         )
-        writer = _Writer(snapshot, parameters, line)
-        return writer.plan(chosen, target, later_s)
+        snapshot = reservations.seen
+        chosen = self._choose(snapshot, queue, line)
+        found, held = chosen.formulated, chosen.held if self.parameters.analyzer else {}
+        target = target_of(found, chosen.schedule, held)
+        return _written(
+            chosen,
+            target,
+            found.rows[found.order()],
+            later_s,
+            reservations=reservations,
+            for_tariff=lambda: self._for_tariff(reservations.whole, later_s),
+        )
+
+    def _for_tariff(self, snapshot: Snapshot, later_s: F64) -> Bool:
+        """Of those put off, who would start now if all hours cost the same: planned once more."""
+        put_off = ~np.isnan(later_s)
+        if not put_off.any():
+            return put_off
+        starts = self.plan(flat_price(snapshot)).starts
+        return put_off & np.isin(snapshot.jobs.id, [start.job for start in starts])
 
     def _queue(self, snapshot: Snapshot, line: PriceLine) -> tuple[I64, F64]:
-        """Rows that may start now; per job row when it had better start, nan for now."""
+        """Rows that may start now; per job row when it had better start, nan for at once."""
         queue, later_s = startable(snapshot), np.full(len(snapshot.jobs), np.nan)
         if line.flat or not self.parameters.most_deferral_s:
             return queue, later_s
-        formulated = self._formulate(snapshot, queue, line)
-        later_s[queue] = start_later_s(formulated, line, self.parameters)
+        formulated = formulate(snapshot, queue, self.parameters, line)
+        later_s[queue] = start_later_s(formulated, self.parameters)
         return queue[np.isnan(later_s[queue])], later_s
-
-    def _formulate(self, snapshot: Snapshot, rows: I64, line: PriceLine) -> Formulated:
-        return formulate(snapshot, rows, self.parameters, line)
 
     def _choose(self, snapshot: Snapshot, queue: I64, line: PriceLine) -> _Chosen:
         """The best schedule; one that leaves running jobs alone unless the best saves enough."""
@@ -82,7 +96,7 @@ class Andreas:
         movable = self._movable(snapshot)
         if not len(movable):
             return self._search(snapshot, queue, line, {})
-        rows = by_age(snapshot, np.concatenate([queue, movable]))
+        rows = in_turn(snapshot, np.concatenate([queue, movable]))
         moving = self._search(snapshot, rows, line, held_pieces(snapshot, movable))
         if snapshot.hands_over and not parameters.switch_gain:
             return moving
@@ -91,10 +105,8 @@ class Andreas:
         worth = gain > max(parameters.switch_gain * abs(still.schedule.value), LEAST_GAIN)
         return moving if worth else still
 
-    def _search(
-        self, snapshot: Snapshot, rows: I64, line: PriceLine, held: dict[int, HeldPiece]
-    ) -> _Chosen:
-        formulated = self._formulate(snapshot, rows, line)
+    def _search(self, snapshot: Snapshot, rows: I64, line: PriceLine, held: Held) -> _Chosen:
+        formulated = formulate(snapshot, rows, self.parameters, line)
         schedule = search(formulated, self.parameters, snapshot.seed)
         # What may not be changed later would keep what it was given only because nobody asked.
         if self.parameters.post_process and self.parameters.changes_running:
@@ -124,76 +136,70 @@ class FirstPrinciple:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         parameters, queue = self.parameters, startable(snapshot)
+        takes: Takes = "nodes" if parameters.exclusive else "gpus"
+        reservations = reserve(snapshot, parameters.patience_s, takes=takes)
+        snapshot = reservations.seen
         line = price_line(snapshot, parameters.default_price_per_kwh)
         formulated = formulate(snapshot, queue, parameters, line)
-        order = np.argsort(self._key(snapshot, queue), kind="stable")
+        order = np.argsort(self._key(snapshot)[queue], kind="stable")
         chosen = _Chosen(formulated, greedy(formulated, order), {})
-        target = target_of(formulated, chosen.schedule, None)
-        writer = _Writer(snapshot, parameters, line)
-        return writer.plan(chosen, target, np.full(len(snapshot.jobs), np.nan), queue[order])
+        target = target_of(formulated, chosen.schedule, {})
+        never_s = np.full(len(snapshot.jobs), np.nan)
+        return _written(chosen, target, queue[order], never_s, reservations=reservations)
 
-    def _key(self, snapshot: Snapshot, queue: I64) -> F64:
+    def _key(self, snapshot: Snapshot) -> F64:
         jobs = snapshot.jobs
         if self.parameters.order == "fifo":
-            return jobs.submitted_s[queue]
+            return jobs.submitted_s
         if self.parameters.order == "edf":
-            return jobs.deadline_s[queue]
-        return -weights(snapshot, self.parameters)[queue]
+            return jobs.deadline_s
+        return -weights(snapshot, self.parameters)
 
 
-class _Writer:
-    """Writes the plan: entries, waits with their reasons, and what is expected to be paid."""
+def _written(
+    chosen: _Chosen,
+    target: Target,
+    order: I64,
+    later_s: F64,
+    *,
+    reservations: Reservations,
+    for_tariff: Callable[[], Bool] | None = None,
+) -> Plan:
+    """The plan: entries, waits with their reasons, and what is expected to be paid."""
+    formulated, snapshot = chosen.formulated, chosen.formulated.snapshot
+    draft = PlanDraft(Ledger(snapshot, pack), reservations)
+    TargetWriter(draft, chosen.held, order.tolist()).write(target)
+    queue = order[snapshot.jobs.state[order] == JobState.QUEUED]
+    if not formulated.parameters.exclusive:
+        fill_up(draft, formulated, queue)
+    placed = [row for row in draft.placed if row in target]
+    run_s = _run_s(chosen, target, placed)
+    paid = formulated.line.cost(0.0, run_s) * [target[row].watts for row in placed]
+    weight = weights(snapshot, formulated.parameters)[placed]
+    expecting = expected(draft, formulated.line, placed, run_s, weight)
+    return draft.plan(
+        queue,
+        objective=chosen.schedule.value,
+        shown={
+            "energy_cost": float(paid.sum()),
+            "tardiness_cost": float(sum(one.tardiness_cost for one in expecting)),
+            "postponed": float(len(formulated.rows) - len(target)),
+        },
+        expected=expecting,
+        until_s=snapshot.now_s + later_s,
+        kept_back=~np.isnan(later_s),
+        for_tariff=for_tariff,
+    )
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        parameters: CostParameters,
-        line: PriceLine,
-    ) -> None:
-        self.snapshot = snapshot
-        self.parameters = parameters
-        self.line = line
 
-    def plan(self, chosen: _Chosen, target: Target, later_s: F64, order: I64 | None = None) -> Plan:
-        snapshot, formulated = self.snapshot, chosen.formulated
-        if order is None:
-            order = formulated.rows[formulated.order()]
-        draft = PlanDraft(Ledger(snapshot, pack))
-        TargetWriter(draft, chosen.held, order.tolist()).write(target)
-        queue = order[snapshot.jobs.state[order] == JobState.QUEUED]
-        if not self.parameters.exclusive:
-            fill_up(draft, formulated, queue)
-        expected = tuple(
-            self._expected(row, target[row], chosen.held.get(row))
-            for row in draft.placed
-            if row in target
-        )
-        return draft.plan(
-            queue,
-            objective=chosen.schedule.value,
-            shown={
-                "energy_cost": float(sum(one.energy_cost for one in expected)),
-                "tardiness_cost": float(sum(one.tardiness_cost for one in expected)),
-                "postponed": float(len(formulated.rows) - len(target)),
-            },
-            expected=expected,
-            until_s=snapshot.now_s + later_s,
-            for_tariff=~np.isnan(later_s),
-        )
-
-    def _expected(self, row: int, place: Place, held: HeldPiece | None) -> Expected:
-        """Of all that is left of the job, from now on; also what it loses by being changed."""
-        jobs = self.snapshot.jobs
-        run_s = place.seconds + self._moving_s(row, place, held)
-        late_s = max(self.snapshot.now_s + run_s - float(jobs.deadline_s[row]), 0.0)
-        weight = float(weights(self.snapshot, self.parameters)[row])
-        energy = place.watts * float(self.line.cost(0.0, np.array(run_s)))
-        return Expected(int(jobs.id[row]), run_s, energy, weight * late_s, weight)
-
-    def _moving_s(self, row: int, place: Place, held: HeldPiece | None) -> float:
-        """What moving loses: a configuration knows of it only if type or count change."""
-        if held is None or held.node == place.node or held.mask.bit_count() != place.gpus:
-            return 0.0
-        kind = self.snapshot.nodes.gpu_type
-        alike = kind[held.node] == kind[place.node]
-        return float(lost_s(self.snapshot)[row]) if alike else 0.0
+def _run_s(chosen: _Chosen, target: Target, rows: Sequence[int]) -> F64:
+    """Of all that is left of jobs, from now on; also what they lose by being changed."""
+    snapshot = chosen.formulated.snapshot
+    kind, lost = snapshot.nodes.gpu_type, lost_s(snapshot)
+    run_s = np.array([target[row].seconds for row in rows])
+    for at, row in enumerate(rows):
+        place, held = target[row], chosen.held.get(row)
+        if held is not None and held[0] != place.node and held[1].bit_count() == place.gpus:
+            # A configuration knows what moving loses only if type or count change.
+            run_s[at] += float(lost[row]) if kind[held[0]] == kind[place.node] else 0.0
+    return run_s

@@ -14,7 +14,7 @@ from policies.andreas.formulate import Formulated
 from policies.andreas.parameters import AndreasParameters
 from policies.andreas.problem import AndreasProblem, Elite, How, Scratch
 from policies.bench.compiled import compiled
-from policies.contract.columns import F64, I64
+from policies.contract.columns import I64
 
 _MASK64 = 2**64 - 1
 # Neighbours judged per step of the local search, the most promising first.
@@ -53,97 +53,84 @@ def search(
     kernel: ModuleType | None = None,
 ) -> NodeSchedule:
     """`kernel` is the compiled one unless a test brings its twin."""
-    code = kernel or compiled(plain_kernel)
-    problem, order = formulated.problem, formulated.order()
-    room = Scratch.of(problem, generator_state(seed))
+    builder, order = _ScheduleBuilder(formulated, kernel, generator_state(seed)), formulated.order()
     how = How(parameters.iterations, parameters.alpha, parameters.swap_bias, parameters.walks_on)
-    elite = _no_elite(max(parameters.path_relinking, 1), len(order))
-    value = code.construct_many(problem, room, order, how, elite)
+    size, jobs = max(parameters.path_relinking, 1), len(order)
+    none = np.full(jobs, -1)
+    elite = Elite(np.full(size, np.inf), np.zeros((size, jobs), np.int64), none, none.copy())
+    value = builder.code.construct_many(builder.problem, builder.room, order, how, elite)
     best = NodeSchedule(value, elite.config_of, elite.node_of)
     if parameters.path_relinking > 1:
-        best = _better(best, _relinked(code, problem, room, elite), code, problem, room)
+        best = builder.better(best, builder.relinked(elite))
     if parameters.local_search:
-        start = Construction(np.inf, elite.order[np.argmin(elite.value)], np.full(len(order), -1))
-        found = _climbed(code, problem, room, start, parameters.local_search)
-        best = _better(best, found, code, problem, room)
+        start = elite.order[np.argmin(elite.value)]
+        best = builder.better(best, builder.climbed(start, parameters.local_search))
     return best
-
-
-def _no_elite(size: int, jobs: int) -> Elite:
-    return Elite(
-        np.full(size, np.inf),
-        np.zeros((size, jobs), np.int64),
-        np.full(jobs, -1),
-        np.full(jobs, -1),
-    )
 
 
 def greedy(formulated: Formulated, order: I64, kernel: ModuleType | None = None) -> NodeSchedule:
     """The one schedule along an order."""
-    code, problem = kernel or compiled(plain_kernel), formulated.problem
-    return _built(
-        code, problem, Scratch.of(problem), Construction(0.0, order, np.full(len(order), -1))
-    )
+    return _ScheduleBuilder(formulated, kernel).built(order, np.full(len(order), -1))
 
 
 def grown(
     formulated: Formulated, schedule: NodeSchedule, kernel: ModuleType | None = None
 ) -> NodeSchedule:
     """The schedule with idle GPUs handed to residents; its value stays that of the search."""
-    code, problem, room = (
-        kernel or compiled(plain_kernel),
-        formulated.problem,
-        Scratch.of(formulated.problem),
-    )
-    code.resume(problem, room, schedule.config_of, schedule.node_of)
-    code.grow(problem, room)
-    return schedule._replace(config_of=room.config_of)
+    builder = _ScheduleBuilder(formulated, kernel)
+    builder.code.resume(builder.problem, builder.room, schedule.config_of, schedule.node_of)
+    builder.code.grow(builder.problem, builder.room)
+    return schedule._replace(config_of=builder.room.config_of)
 
 
-def _built(
-    code: ModuleType, problem: AndreasProblem, room: Scratch, found: Construction
-) -> NodeSchedule:
-    value = code.construct(problem, room, found.order, found.wants, 0.0)
-    return NodeSchedule(float(value), room.config_of.copy(), room.node_of.copy())
+class _ScheduleBuilder:
+    """Builds and judges schedules of one problem."""
 
+    def __init__(self, formulated: Formulated, kernel: ModuleType | None, state: int = 1) -> None:
+        self.code = kernel or compiled(plain_kernel)
+        self.problem = formulated.problem
+        self.room = Scratch.of(self.problem, state)
 
-def _better(
-    best: NodeSchedule,
-    found: Construction | None,
-    code: ModuleType,
-    problem: AndreasProblem,
-    room: Scratch,
-) -> NodeSchedule:
-    if found is None or found.value >= best.value:
+    def built(self, order: I64, wants: I64) -> NodeSchedule:
+        value = self.code.construct(self.problem, self.room, order, wants, 0.0)
+        return NodeSchedule(float(value), self.room.config_of.copy(), self.room.node_of.copy())
+
+    def better(self, best: NodeSchedule, found: Construction | None) -> NodeSchedule:
+        if found is None or found.value >= best.value:
+            return best
+        return self.built(found.order, found.wants)
+
+    def _best(self, orders: I64, wants: I64) -> Construction:
+        values = np.empty(len(orders))
+        self.code.judge(self.problem, self.room, orders, wants, values)
+        at = int(np.argmin(values))
+        return Construction(float(values[at]), orders[at], wants[at])
+
+    def relinked(self, elite: Elite) -> Construction | None:
+        """The best schedule on the paths between elite orders, from each to each better one."""
+        ranked = np.argsort(elite.value, kind="stable")
+        ranked = ranked[np.isfinite(elite.value[ranked])]
+        best: Construction | None = None
+        for target, guide in enumerate(ranked):
+            for start in ranked[target + 1 :]:
+                path = np.array(_path(elite.order[start], elite.order[guide]))
+                if len(path):
+                    found = self._best(path, np.full_like(path, -1))
+                    best = found if best is None or found.value < best.value else best
         return best
-    return _built(code, problem, room, found)
 
-
-def _judged(
-    code: ModuleType, problem: AndreasProblem, room: Scratch, orders: I64, wants: I64
-) -> F64:
-    values = np.empty(len(orders))
-    code.judge(problem, room, orders, wants, values)
-    return values
-
-
-def _relinked(
-    code: ModuleType, problem: AndreasProblem, room: Scratch, elite: Elite
-) -> Construction | None:
-    """The best schedule on the paths between elite orders, from each to each better one."""
-    values, orders = elite.value, elite.order
-    ranked = [at for at in np.argsort(values, kind="stable").tolist() if np.isfinite(values[at])]
-    best: Construction | None = None
-    for target, guide in enumerate(ranked):
-        for start in ranked[target + 1 :]:
-            path = np.array(_path(orders[start], orders[guide]))
-            if not len(path):
-                continue
-            judged = _judged(code, problem, room, path, np.full_like(path, -1))
-            at = int(np.argmin(judged))
-            if best is None or judged[at] < best.value:
-                best = Construction(float(judged[at]), path[at], np.full(path.shape[1], -1))
-    return best
+    def climbed(self, order: I64, steps: int) -> Construction:
+        """The best neighbour, and its best neighbour, until none is better."""
+        wants = np.full(len(order), -1)
+        built = self.built(order, wants)
+        best = Construction(built.value, order, wants)
+        for _ in range(steps):
+            orders, wanted = _neighbours(self.problem, best, built)
+            found = self._best(orders, wanted) if len(orders) else best
+            if found.value >= best.value:
+                break
+            best, built = found, self.built(found.order, found.wants)
+        return best
 
 
 def _path(start: I64, goal: I64) -> list[I64]:
@@ -159,24 +146,6 @@ def _path(start: I64, goal: I64) -> list[I64]:
         where[job], where[other] = at, here
         steps.append(order.copy())
     return steps
-
-
-def _climbed(
-    code: ModuleType, problem: AndreasProblem, room: Scratch, start: Construction, steps: int
-) -> Construction:
-    """The best neighbour, and its best neighbour, until none is better."""
-    best = start._replace(value=_built(code, problem, room, start).value)
-    for _ in range(steps):
-        built = _built(code, problem, room, best)
-        orders, wants = _neighbours(problem, best, built)
-        if not len(orders):
-            break
-        judged = _judged(code, problem, room, orders, wants)
-        at = int(np.argmin(judged))
-        if judged[at] >= best.value:
-            break
-        best = Construction(float(judged[at]), orders[at], wants[at])
-    return best
 
 
 def _neighbours(

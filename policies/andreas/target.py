@@ -12,6 +12,7 @@ import numpy as np
 
 from policies.andreas.formulate import Formulated
 from policies.andreas.search import NodeSchedule
+from policies.bench.ledger import RowPiece
 from policies.contract.columns import I64
 from policies.contract.snapshot import Snapshot
 
@@ -28,27 +29,16 @@ class Place(NamedTuple):
 Target = dict[int, Place]
 """By job row; a job that is not in it is postponed."""
 
-
-class HeldPiece(NamedTuple):
-    """What a running job has on its one node."""
-
-    node: int
-    mask: int
-    cpus: int
-    mem_mib: int
+Held = dict[int, RowPiece]
+"""What running jobs that may be changed have on their one node, by job row."""
 
 
-def held_pieces(snapshot: Snapshot, rows: I64) -> dict[int, HeldPiece]:
-    pieces = snapshot.placements
-    first = pieces.offset[rows]
-    columns = (pieces.node, pieces.gpus, pieces.cpus, pieces.mem_mib)
-    each = zip(*(column[first].tolist() for column in columns), strict=True)
-    return {row: HeldPiece(*piece) for row, piece in zip(rows.tolist(), each, strict=True)}
+def held_pieces(snapshot: Snapshot, rows: I64) -> Held:
+    pieces, first = snapshot.placements.pieces(), snapshot.placements.offset[rows].tolist()
+    return {row: pieces[at] for row, at in zip(rows.tolist(), first, strict=True)}
 
 
-def target_of(
-    formulated: Formulated, schedule: NodeSchedule, held: dict[int, HeldPiece] | None
-) -> Target:
+def target_of(formulated: Formulated, schedule: NodeSchedule, held: Held) -> Target:
     """With what running jobs hold, the analyzer's; without, as the search left it."""
     problem = formulated.problem
     jobs = np.flatnonzero(schedule.config_of >= 0)
@@ -66,32 +56,28 @@ def target_of(
 
 
 class _Analyzer:
-    def __init__(self, formulated: Formulated, held: dict[int, HeldPiece]) -> None:
-        self.problem = formulated.problem
+    def __init__(self, formulated: Formulated, held: Held) -> None:
+        problem = formulated.problem
+        self.problem = problem
         number = {row: at for at, row in enumerate(formulated.machines.rows.tolist())}
-        self.now = {row: number[piece.node] for row, piece in held.items()}
-        self.gpus_now = {row: piece.mask.bit_count() for row, piece in held.items()}
+        self.now = {row: number[node] for row, (node, _, _, _) in held.items()}
+        self.gpus_now = {row: mask.bit_count() for row, (_, mask, _, _) in held.items()}
         self.job_of = {row: at for at, row in enumerate(formulated.rows.tolist())}
+        self.alike = np.column_stack(
+            [problem.node_class, problem.node_free, problem.node_busy, problem.node_cpus,
+             problem.node_mem_mib]
+        ).tolist()  # fmt: skip
 
     def trade(self, rows: list[int], nodes: list[int], gpus: list[int]) -> list[int]:
         name = self._renamed(rows, nodes, gpus)
-        nodes = [name.get(node, node) for node in nodes]
-        return self._exchanged(rows, nodes, gpus)
-
-    def _alike(self, node: int) -> tuple[int, ...]:
-        problem = self.problem
-        columns = (
-            problem.node_class, problem.node_free, problem.node_busy, problem.node_cpus,
-            problem.node_mem_mib,
-        )  # fmt: skip
-        return tuple(int(column[node]) for column in columns)
+        return self._exchanged(rows, [name[node] for node in nodes], gpus)
 
     def _renamed(self, rows: list[int], nodes: list[int], gpus: list[int]) -> dict[int, int]:
         """Which node takes the part of which, so that the most GPUs stay with their jobs."""
         stays: Counter[tuple[int, int]] = Counter()
         for row, node, count in zip(rows, nodes, gpus, strict=True):
             now = self.now.get(row)
-            if now is not None and (now == node or self._alike(now) == self._alike(node)):
+            if now is not None and self.alike[now] == self.alike[node]:
                 stays[node, now] += count
         name: dict[int, int] = {}
         taken: set[int] = set()
@@ -127,7 +113,6 @@ class _Analyzer:
                     settled[at] = now
                 else:
                     moving.append(at)
-            left = sorted(slots.elements())
-            for at, slot in zip(moving, left, strict=True):
+            for at, slot in zip(moving, sorted(slots.elements()), strict=True):
                 settled[at] = slot
         return settled

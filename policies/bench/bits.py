@@ -1,11 +1,14 @@
 """Sets as whole numbers: bit i set means that i is a member."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
 from policies.contract.columns import I64
+
+# A node of 8 GPUs has at most 256 masks; wider ones have too many to remember all.
+MASKS = 1 << 16
 
 
 def members(bits: int) -> Iterator[int]:
@@ -23,18 +26,19 @@ def set_of(rows: I64) -> int:
 
 def lowest_bits(bits: int, count: int) -> int:
     """The `count` lowest members of `bits`."""
+    if count == 1:
+        return bits & -bits
     rest = bits
     for _ in range(count):
         rest &= rest - 1
     return bits ^ rest
 
 
-@cache
+@lru_cache(MASKS)
 def buddy_blocks(free: int, width: int) -> tuple[tuple[int, int], ...]:
     """The largest free aligned blocks of a node of `width` GPUs, as (order, first GPU).
 
-    A block of order k has 2**k GPUs, fewer where the node ends inside it. Cached: a node of 8 GPUs
-    has at most 256 masks.
+    A block of order k has 2**k GPUs, fewer where the node ends inside it.
     """
     there = (1 << width) - 1
 
@@ -50,7 +54,7 @@ def buddy_blocks(free: int, width: int) -> tuple[tuple[int, int], ...]:
     return split((width - 1).bit_length(), 0) if width else ()
 
 
-@cache
+@lru_cache(MASKS)
 def buddy_orders(free: int, width: int) -> int:
     """The set of orders for which the node has a free block."""
     orders = 0
@@ -59,6 +63,7 @@ def buddy_orders(free: int, width: int) -> int:
     return orders
 
 
+@lru_cache(MASKS)
 def buddy_take(free: int, width: int, count: int) -> int:
     """`count` GPUs from the smallest block that holds them; 0 when no block does."""
     fitting = [

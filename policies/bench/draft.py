@@ -1,13 +1,19 @@
 """A plan in the making: each change is written down, taken from the ledger, and can be undone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
+import msgspec
+import numpy as np
+
+from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ask, Ledger, RowPiece, gpus_of
+from policies.bench.node_power import SleepRules, nodes_to_wake
 from policies.bench.power import held_gpus, node_idle_w
 from policies.bench.reach import Shape
-from policies.bench.roster import lost_s
+from policies.bench.reservations import Reservations
+from policies.bench.roster import in_turn, lost_s, waiting
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.plan import (
     Expected,
@@ -23,14 +29,16 @@ from policies.contract.plan import (
     SetClock,
     Start,
 )
-from policies.contract.plan_columns import pieces_of
+from policies.contract.snapshot import NodeState
 from policies.explain.waiting import explain, left_waiting
 
 # Watts are sums of floats in another order than the checks'.
 SLACK_W = 1e-6
 
+Entry = TypeVar("Entry", Start, Move, Resize, Retune)
 
-class Written(NamedTuple):
+
+class Written(msgspec.Struct, frozen=True, gc=False):
     """What a job is to have; its entry is of that kind."""
 
     kind: type[Placing] | type[Retune]
@@ -38,15 +46,8 @@ class Written(NamedTuple):
     clock_mhz: int
 
 
-class DraftMark(NamedTuple):
-    """How far a draft had come."""
-
-    ledger: int
-    placed: int
-    clocks: int
-    preempted: int
-    reserved: int
-    switched: int
+DraftMark = tuple[int, ...]
+"""How far a draft had come: the ledger's journal, and every kind of change."""
 
 
 class PlanDraft:
@@ -56,9 +57,11 @@ class PlanDraft:
     says otherwise by lifting it first.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, reservations: Reservations | None = None) -> None:
+        """With `reservations` the ledger's snapshot is what these let a policy see."""
         self.ledger = ledger
         self.snapshot = ledger.snapshot
+        self._reservations = reservations or Reservations(self.snapshot, self.snapshot)
         self.placed: dict[int, Written] = {}
         self.clocks: dict[int, int] = {}
         self.preempted: dict[int, int] = {}
@@ -74,17 +77,16 @@ class PlanDraft:
     # What jobs have and could have.
 
     @cached_property
-    def _columns(self) -> dict[str, list[Any]]:
-        """Read row by row."""
-        jobs, held = self.snapshot.jobs, self.snapshot.placements
-        return {
-            "tenant": jobs.tenant.tolist(),
-            "cpus": jobs.cpus_per_gpu.tolist(),
-            "mem_mib": jobs.mem_mib_per_gpu.tolist(),
-            "span": jobs.span.tolist(),
-            "offset": held.offset.tolist(),
-            "pieces": held.pieces(),
-        }
+    def _jobs(self) -> list[tuple[int, int, int, int]]:
+        """Tenant, CPUs and memory per GPU, and span, to be read row by row."""
+        jobs = self.snapshot.jobs
+        columns = (jobs.tenant, jobs.cpus_per_gpu, jobs.mem_mib_per_gpu, jobs.span)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    @cached_property
+    def _ids(self) -> tuple[list[int], list[int]]:
+        """Of jobs and nodes, by row."""
+        return self.snapshot.jobs.id.tolist(), self.snapshot.nodes.id.tolist()
 
     @cached_property
     def _idle_w(self) -> list[float]:
@@ -97,14 +99,10 @@ class PlanDraft:
         return lost
 
     def tenant(self, row: int) -> int:
-        tenant: int = self._columns["tenant"][row]
-        return tenant
+        return self._jobs[row][0]
 
     def held(self, row: int) -> list[RowPiece]:
-        """The pieces that a job has in the snapshot."""
-        offset = self._columns["offset"]
-        held: list[RowPiece] = self._columns["pieces"][offset[row] : offset[row + 1]]
-        return held
+        return self.ledger.held(row)
 
     def held_w(self, row: int, held: Sequence[RowPiece] | None = None) -> list[float]:
         """What a running job adds now, piece by piece; 0 without a budget."""
@@ -125,11 +123,8 @@ class PlanDraft:
         self, row: int, partition: int, gpu_type: int, gpus: int, gpu_w: float | None = None
     ) -> Ask:
         """What a job needs for so many GPUs of a type; without `gpu_w` watts are not looked at."""
-        of = self._columns
-        shape = Shape(
-            partition, 1 << gpu_type, gpus, of["cpus"][row], of["mem_mib"][row], of["span"][row],
-            False, -1,
-        )  # fmt: skip
+        _, cpus, mem_mib, span = self._jobs[row]
+        shape = Shape(partition, 1 << gpu_type, gpus, cpus, mem_mib, span, False, -1)
         ask = self.ledger.ask(shape, like_job=row)
         counted = self.ledger.watts_per_gpu is not None and gpu_w is not None
         ask.watts = [gpu_w or 0.0] * len(self.ledger.idle_w) if counted else []
@@ -137,11 +132,11 @@ class PlanDraft:
 
     # Changes.
 
-    def start(self, row: int, ask: Ask, clock_mhz: int = 0, *, borrow: bool = False) -> bool:
+    def start(self, row: int, ask: Ask, clock_mhz: int = 0) -> bool:
         """Start a queued job where the ledger finds room, within its tenant's quotas."""
         tenant = self.tenant(row)
         types = self.ledger.types_within_quota(tenant, ask)
-        hold = self.ledger.try_place(ask, tenant, types, borrow=borrow)
+        hold = self.ledger.try_place(ask, tenant, types)
         if hold is None:
             return False
         self.write(Start, row, hold.pieces, clock_mhz)
@@ -199,6 +194,14 @@ class PlanDraft:
         self.ledger.take([(node, mask & free[node], 0, 0) for node, mask, _, _ in pieces])
         self.reserved.append(for_row)
 
+    def keep_node(self, node: int, ask: Ask, tenant: int) -> None:
+        """Keep what is free of an ask on one node for whom others make room there."""
+        ledger, free = self.ledger, self.ledger.free[node]
+        aside = lowest_bits(free, min(ask.gpus, free.bit_count()))
+        cpus = min(ask.cpus * ask.gpus, ledger.cpus[node])
+        ledger.take([(node, aside, cpus, min(ask.mem_mib * ask.gpus, ledger.mem_mib[node]))])
+        ledger.charge(tenant, ledger.gpu_type[node], ask.gpus)
+
     def wake(self, node: int) -> bool:
         """Switch a node on if its watts are left."""
         if self.ledger.watts_per_gpu is not None:
@@ -209,8 +212,30 @@ class PlanDraft:
         self.switched[node] = True
         return True
 
-    def sleep(self, node: int) -> None:
+    def sleep(self, node: int) -> bool:
+        """Switch an empty node off, if the operator lets it and nobody may need it."""
+        if node in self._reservations.nodes:
+            return False
+        if not self.snapshot.power_off or not self._sleep_rules.allow(node):
+            return False
         self.switched[node] = False
+        return True
+
+    @cached_property
+    def _sleep_rules(self) -> SleepRules:
+        return SleepRules(self.snapshot, self.placed, self.switched)
+
+    def _wake_for(self, queue: I64, kept_back: Bool | None) -> None:
+        """What waits for room, but not what waits for work to stop or for a better hour."""
+        left = waiting(self.snapshot)
+        left[[*self.placed, *self.reserved]] = False
+        if kept_back is not None:
+            left &= ~kept_back
+        ranked = queue[left[queue]]
+        left[ranked] = False
+        rows = np.concatenate([ranked, in_turn(self.snapshot, np.flatnonzero(left))])
+        for node in nodes_to_wake(self.ledger, self.switched, rows):
+            self.wake(node)
 
     def lift(self, row: int, held: Sequence[RowPiece] | None = None, *, sign: int = 1) -> None:
         """Give what a running job holds to the ledger, or with `sign` -1 back to the job."""
@@ -224,27 +249,21 @@ class PlanDraft:
     # Back to where one was.
 
     def mark(self) -> DraftMark:
-        return DraftMark(
-            self.ledger.keep_journal(),
-            len(self.placed),
-            len(self.clocks),
-            len(self.preempted),
-            len(self.reserved),
-            len(self.switched),
-        )
+        return self.ledger.keep_journal(), len(self.reserved), *map(len, self._changes)
 
     def back(self, to: DraftMark) -> None:
         """Undo what happened since, to the last watt; marks are given up latest first."""
-        self.ledger.undo(to.ledger)
-        for written, length in (
-            (self.placed, to.placed),
-            (self.clocks, to.clocks),
-            (self.preempted, to.preempted),
-            (self.switched, to.switched),
-        ):
-            while len(written) > length:
-                written.popitem()
-        del self.reserved[to.reserved :]
+        journal, reserved, *lengths = to
+        self.ledger.undo(journal)
+        del self.reserved[reserved:]
+        for change, length in zip(self._changes, lengths, strict=True):
+            while len(change) > length:
+                change.popitem()
+        self.__dict__.pop("_sleep_rules", None)
+
+    @property
+    def _changes(self) -> tuple[dict[int, Any], ...]:
+        return self.placed, self.clocks, self.preempted, self.switched
 
     # The plan.
 
@@ -260,52 +279,65 @@ class PlanDraft:
         shown: Mapping[str, float],
         expected: tuple[Expected, ...] = (),
         until_s: F64 | None = None,
-        for_tariff: Bool | None = None,
+        kept_back: Bool | None = None,
+        for_tariff: Callable[[], Bool] | None = None,
+        only_room: Callable[[], Bool] | None = None,
+        lent: bool = True,
     ) -> Plan:
         """`queue` are the rows that could have started, in order; every other queued one waits too.
 
-        `until_s` and `for_tariff` are by job row: when a job will start, and who waits for a price.
+        By job row, asked for when somebody wants to know: who waits `for_tariff`, and who would
+        start if it had `only_room`. Without `lent` the policy uses no lent nodes.
         """
-        ledger, ids, nodes = self.ledger, self.snapshot.jobs.id, self.snapshot.nodes.id
+        if (self.snapshot.nodes.state == NodeState.OFF).any():
+            self._wake_for(queue, kept_back)
+        ids, nodes = self._ids
 
         def say_why() -> Explained:
+            ledger = self._reservations.unparted(self.ledger)
             left = left_waiting(
                 self.snapshot,
                 queue,
                 self.placed,
                 self.reserved,
                 until_s=until_s,
-                for_tariff=for_tariff,
+                for_tariff=None if for_tariff is None else for_tariff(),
+                only_room=None if only_room is None else only_room(),
             )
-            return explain(ledger, ledger.atlas, left)
+            return explain(ledger, ledger.atlas, left, lent=lent)
 
         return Plan(
-            starts=tuple(Start(*entry) for entry in self._written(Start)),
+            starts=self._written(Start),
             preempts=tuple(
-                Preempt(int(ids[row]), int(ids[taker]), self._lost_gpu_s[row])
+                Preempt(ids[row], ids[taker], self._lost_gpu_s[row])
                 for row, taker in self.preempted.items()
             ),
-            moves=tuple(Move(*entry) for entry in self._written(Move)),
-            resizes=tuple(Resize(*entry) for entry in self._written(Resize)),
-            clocks=tuple(SetClock(int(ids[row]), mhz) for row, mhz in self.clocks.items()),
+            moves=self._written(Move),
+            resizes=self._written(Resize),
+            clocks=tuple(SetClock(ids[row], mhz) for row, mhz in self.clocks.items()),
             power=tuple(
-                sorted(
-                    (PowerNode(int(nodes[node]), on=on) for node, on in self.switched.items()),
-                    key=lambda entry: entry.node,
-                )
+                PowerNode(node, on=on)
+                for node, on in sorted((nodes[row], on) for row, on in self.switched.items())
             ),
-            retunes=tuple(Retune(job, pieces) for job, pieces, _ in self._written(Retune)),
+            retunes=self._written(Retune),
             explain=say_why,
             objective=objective,
             shown=dict(shown),
             expected=expected,
         )
 
-    def _written(self, kind: object) -> list[tuple[int, tuple[Piece, ...], int]]:
-        """Job, pieces and clock of the entries of a kind, in the order in which they were made."""
-        ids, nodes = self.snapshot.jobs.id, self.snapshot.nodes.id
-        return [
-            (int(ids[row]), pieces_of(nodes, written.pieces), written.clock_mhz)
-            for row, written in self.placed.items()
-            if written.kind is kind
-        ]
+    def _written(self, kind: type[Entry]) -> tuple[Entry, ...]:
+        """The entries of a kind, in the order in which they were made."""
+        ids, nodes = self._ids
+        return tuple(
+            [
+                kind(
+                    ids[row],
+                    tuple([Piece(nodes[node], *rest) for node, *rest in to.pieces]),
+                    # What keeps its GPUs keeps its clock.
+                    *(() if kind is Retune else (to.clock_mhz,)),
+                )
+                for row, to in self.placed.items()
+                if to.kind is kind
+            ]
+        )

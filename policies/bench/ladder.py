@@ -1,15 +1,21 @@
 """The configurations a job may run in: GPU counts that double, and clocks, with speed and watts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from policies.bench.power import busy_host_w
 from policies.contract.columns import F64
 from policies.contract.snapshot import ProfileTable, Snapshot
 
 ClockName = Literal["chosen", "max", "efficient"]
 """Chosen job by job, always the highest, or the one of least joules per work (Zeus)."""
+
+
+# Perfect scaling gains the same with every step, but for rounding.
+_SAME = 1e-9
 
 
 class Step(NamedTuple):
@@ -26,7 +32,8 @@ class Step(NamedTuple):
 class Ladder:
     """Work per second and watts per GPU over (rung, clock), lowest first on both axes.
 
-    A clock of 0 MHz is an unset one. `efficient[rung]` is the clock of least joules per work.
+    A clock of 0 MHz is an unset one. `efficient[rung]` is the clock of least joules per work, where
+    `host_w`, the part of a host that goes with one GPU, counts as well.
     """
 
     counts: list[int]
@@ -34,19 +41,39 @@ class Ladder:
     throughput: list[list[float]]
     watts: list[list[float]]
     efficient: list[int]
+    host_w: float = 0.0
+    _rising: dict[int, list[int]] = field(default_factory=dict)
+    _wider: dict[tuple[int, int], list[int]] = field(default_factory=dict)
     _steps: dict[tuple[int, int], list[Step]] = field(default_factory=dict)
 
     def steps(self, rung: int, clock: int) -> list[Step]:
-        """Twice the GPUs at this clock, and the next clock on these GPUs, where they gain time."""
+        """More GPUs at this clock and higher clocks on these GPUs, the best first."""
         found = self._steps.get((rung, clock))
         if found is None:
-            found = self._steps[rung, clock] = [
+            clocks, speed = self.mhz[rung], self.throughput[rung]
+            targets = [(wider, clock) for wider in self.wider(rung, clock)]
+            targets += [(rung, higher) for higher in _climb(clocks, speed, clock, _rising(speed))]
+            found = self._steps[rung, clock] = sorted(
                 Step(-priority, -gain, *to)
-                for to in ((rung + 1, clock), (rung, clock + 1))
-                if to[0] < len(self.counts) and to[1] < len(self.mhz[rung])
+                for to in targets
                 for priority, gain in (self.priority(rung, clock, *to),)
-                if gain > 0
-            ]
+            )
+        return found
+
+    def rising(self, clock: int) -> list[int]:
+        """The rungs that at a clock are faster than every narrower one: only these are worth it."""
+        found = self._rising.get(clock)
+        if found is None:
+            found = self._rising[clock] = _rising([speed[clock] for speed in self.throughput])
+        return found
+
+    def wider(self, rung: int, clock: int) -> list[int]:
+        """Rungs to grow to at a clock, narrowest first; the last one gains most for its GPUs."""
+        found = self._wider.get((rung, clock))
+        if found is None:
+            speed = [each[clock] for each in self.throughput]
+            found = _climb(self.counts, speed, rung, self.rising(clock))
+            self._wider[rung, clock] = found
         return found
 
     def priority(self, rung: int, clock: int, to_rung: int, to_clock: int) -> tuple[float, float]:
@@ -57,8 +84,8 @@ class Ladder:
         """
         speed, faster = self.throughput[rung][clock], self.throughput[to_rung][to_clock]
         gain = 1.0 - speed / faster
-        joules = self.counts[rung] * self.watts[rung][clock] / speed
-        more = self.counts[to_rung] * self.watts[to_rung][to_clock] / faster
+        joules = self.counts[rung] * (self.watts[rung][clock] + self.host_w) / speed
+        more = self.counts[to_rung] * (self.watts[to_rung][to_clock] + self.host_w) / faster
         cost = more / joules - 1.0
         return (gain / cost if cost > 0 else float("inf")), gain
 
@@ -74,6 +101,32 @@ class Ladder:
         return min(range(len(mhz)), key=lambda at: abs(mhz[at] - clock_mhz))
 
 
+def _rising(speed: Sequence[float]) -> list[int]:
+    """Where a speed is higher than everywhere before."""
+    found = [0]
+    for at, value in enumerate(speed):
+        if value > speed[found[-1]]:
+            found.append(at)
+    return found
+
+
+def _climb(
+    size: Sequence[int], speed: Sequence[float], at: int, rising: Sequence[int]
+) -> list[int]:
+    """From `at` to the point that gains most speed for its size, and what rises on the way there.
+
+    Where every step gains less than the one before, that is the next point; a point that was
+    measured badly, or is bad, is passed over.
+    """
+    ahead = [to for to in rising if to > at]
+    steepest, far = 0.0, 0
+    for number, to in enumerate(ahead, start=1):
+        slope = (speed[to] - speed[at]) / max(size[to] - size[at], 1)
+        if slope > steepest * (1 + _SAME):
+            steepest, far = slope, number
+    return ahead[:far]
+
+
 def unmeasured(gpus: int, max_w: float) -> Ladder:
     """A job nobody knows: its fewest GPUs at the highest clock, at the most watts."""
     return Ladder([gpus], [[0]], [[1.0]], [[max_w]], [0])
@@ -82,8 +135,11 @@ def unmeasured(gpus: int, max_w: float) -> Ladder:
 class Ladders:
     """The ladders over a table of profiles, each worked out once."""
 
-    def __init__(self, snapshot: Snapshot, clock: ClockName) -> None:
+    def __init__(self, snapshot: Snapshot, clock: ClockName, *, hosts: bool = False) -> None:
+        """With `hosts` energy is that of GPUs and their part of the hosts, else of GPUs alone."""
         self.table = snapshot.profiles
+        self._hosts = hosts
+        self._host_w = self._host_watts(snapshot)
         self._clock = clock
         self._gpu_types = snapshot.gpu_types
         self._max_w: list[float] = snapshot.gpu_types.max_w.tolist()
@@ -91,7 +147,17 @@ class Ladders:
 
     def serves(self, snapshot: Snapshot) -> bool:
         """Whether these are the ladders of a snapshot: tables are frozen, so the same is equal."""
-        return self.table is snapshot.profiles and self._gpu_types is snapshot.gpu_types
+        return (
+            self.table is snapshot.profiles
+            and self._gpu_types is snapshot.gpu_types
+            and self._host_w == self._host_watts(snapshot)
+        )
+
+    def _host_watts(self, snapshot: Snapshot) -> list[float]:
+        if not self._hosts:
+            return [0.0] * len(snapshot.gpu_types)
+        host_w: list[float] = busy_host_w(snapshot).tolist()
+        return host_w
 
     def of(self, profile: int, kind: int, min_gpus: int, max_gpus: int) -> Ladder:
         key = (profile, kind, min_gpus, max_gpus)
@@ -118,13 +184,16 @@ class Ladders:
             :, clocks
         ]
         mhz = np.broadcast_to(table.clocks_mhz[kind][clocks], watts.shape)
-        efficient = (watts / throughput).argmin(axis=1)
+        host_w = self._host_w[kind]
+        efficient = ((watts + host_w) / throughput).argmin(axis=1)
         if self._clock != "chosen":
             only = efficient if self._clock == "efficient" else np.full(len(counts), -1)
             at = (np.arange(len(counts)), only)
             mhz, throughput, watts = mhz[at][:, None], throughput[at][:, None], watts[at][:, None]
             efficient = np.zeros(len(counts), np.int64)
-        return Ladder(counts, mhz.tolist(), throughput.tolist(), watts.tolist(), efficient.tolist())
+        return Ladder(
+            counts, mhz.tolist(), throughput.tolist(), watts.tolist(), efficient.tolist(), host_w
+        )
 
 
 def _speed(table: ProfileTable, speed: F64, counts: list[int]) -> F64:

@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from policies.bench.free_index import FreeIndex
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.power import (
-    budget_w,
     busy_gpu_w,
     drawn_w,
     limited,
     partition_budgets_w,
+    watts_left,
     watts_per_gpu,
 )
 from policies.bench.reach import Atlas, Shape
@@ -37,59 +38,38 @@ def overlap(some: Iterable[RowPiece], others: Iterable[RowPiece]) -> bool:
     return any(mask & taken.get(node, 0) for node, mask, _, _ in some)
 
 
+@dataclass(slots=True, eq=False)
 class Ask:
     """What one shape of job needs, with the indexes that may serve it, by GPU type."""
 
-    __slots__ = (
-        "cpus",
-        "epoch",
-        "gpus",
-        "lent",
-        "mem_mib",
-        "own",
-        "span",
-        "types",
-        "unfit",
-        "watts",
-    )
+    gpus: int
+    cpus: int
+    mem_mib: int
+    span: Span
+    watts: list[float]
+    own: dict[int, Indexes]
+    lent: dict[int, Indexes]
+    types: tuple[int, ...]
+    # Nodes whose CPUs, memory or watts were too short for this ask: within a round they only get
+    # shorter, until something is undone and the epoch moves on.
+    unfit: int = 0
+    epoch: int = 0
 
-    def __init__(
-        self,
-        shape: Shape,
-        watts: list[float],
-        own: dict[int, Indexes],
-        lent: dict[int, Indexes],
-    ) -> None:
-        self.gpus = shape.gpus
-        self.cpus = shape.cpus_per_gpu
-        self.mem_mib = shape.mem_mib_per_gpu
-        self.span = Span(shape.span)
-        self.watts = watts
-        self.types = tuple(own)
-        self.own = own
-        self.lent = lent
-        # Nodes whose CPUs, memory or watts were too short for this ask: within a round they only
-        # get shorter, until something is undone and the epoch moves on.
-        self.unfit = 0
-        self.epoch = 0
+    def room(self, gpus: int, cpus: int, mem_mib: int) -> int:
+        """For how many of so many GPUs such CPUs and memory are enough."""
+        if self.cpus:
+            gpus = min(gpus, cpus // self.cpus)
+        if self.mem_mib:
+            gpus = min(gpus, mem_mib // self.mem_mib)
+        return gpus
 
 
-class Hold(NamedTuple):
-    """A placement taken from the ledger, which `undo` gives back."""
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """A placement taken from the ledger."""
 
-    ledger: "Ledger"
-    tenant: int
     gpu_type: int
     gpus: int
     pieces: list[RowPiece]
-    watts: list[float]
-    """Of every piece."""
-
-    def undo(self) -> None:
-        self.ledger.charge(self.tenant, self.gpu_type, -self.gpus)
-        for piece, watts in zip(self.pieces, self.watts, strict=True):
-            self.ledger.draw(piece[0], -watts)
-        self.ledger.give(self.pieces)
 
 
 Strategy = Callable[["Ledger", Ask, Indexes], list[RowPiece] | None]
@@ -139,6 +119,15 @@ class Ledger:
         """The same numbers for the same snapshot."""
         return np.random.default_rng(self.snapshot.seed)
 
+    @cached_property
+    def _held(self) -> tuple[list[int], list[RowPiece]]:
+        return self.snapshot.placements.offset.tolist(), self.snapshot.placements.pieces()
+
+    def held(self, row: int) -> list[RowPiece]:
+        """The pieces that a job has in the snapshot."""
+        offset, pieces = self._held
+        return pieces[offset[row] : offset[row + 1]]
+
     def _open_power_account(self) -> None:
         snapshot = self.snapshot
         self.watts_left = math.inf
@@ -147,9 +136,7 @@ class Ledger:
         if limited(snapshot):
             self.watts_per_gpu = watts_per_gpu(snapshot)
             drawn = drawn_w(snapshot, self.watts_per_gpu)
-            self.watts_left = budget_w(snapshot) - float(drawn.sum())
-            for partition, watts in enumerate(drawn.tolist()):
-                self.partition_watts_left[partition] -= watts
+            self.watts_left, self.partition_watts_left = watts_left(snapshot, drawn)
 
     def ask(self, shape: Shape, *, like_job: int, mixes_home_and_lent: bool = True) -> Ask:
         """The ask of a shape; `like_job` is any job row that draws the same watts."""
@@ -158,7 +145,8 @@ class Ledger:
         if key not in self._serving:
             self._serving[key] = self._indexes_for(*key)
         own, lent = self._serving[key]
-        return Ask(shape, watts, own, lent)
+        each = shape.cpus_per_gpu, shape.mem_mib_per_gpu
+        return Ask(shape.gpus, *each, Span(shape.span), watts, own, lent, tuple(own))
 
     def _indexes_for(
         self, partition: int, gpu_types: int, mixes_home_and_lent: bool
@@ -185,10 +173,7 @@ class Ledger:
             return ()
         if not self.limits_types[tenant]:
             return ask.types
-        quota, used = self.quota_by_type[tenant], self.used_by_type[tenant]
-        within = tuple(
-            t for t in ask.types if quota[t] == UNLIMITED or used[t] + ask.gpus <= quota[t]
-        )
+        within = tuple(t for t in ask.types if self.within_quota(tenant, t, ask.gpus))
         return ask.types if len(within) == len(ask.types) else within
 
     def within_quota(self, tenant: int, gpu_type: int, gpus: int) -> bool:
@@ -202,14 +187,8 @@ class Ledger:
         self, ask: Ask, tenant: int, types: tuple[int, ...], *, borrow: bool = False
     ) -> Hold | None:
         """Take room for the whole ask on one of `types`, first listed first, or take nothing."""
-        if ask.epoch != self.epoch:
-            ask.unfit, ask.epoch = 0, self.epoch
-        served = ask.lent if borrow else ask.own
         for gpu_type in types:
-            indexes = served[gpu_type]
-            if not indexes:
-                continue
-            pieces = self.strategy(self, ask, indexes)
+            pieces = self.where(ask, gpu_type, borrow=borrow)
             if pieces is None:
                 continue
             hold = self.try_take(ask, tenant, gpu_type, pieces)
@@ -217,23 +196,24 @@ class Ledger:
                 return hold
         return None
 
-    def try_take(self, ask: Ask, tenant: int, gpu_type: int, pieces: list[RowPiece]) -> Hold | None:
-        """Take these pieces for the whole ask, or nothing if watts are short."""
-        watts = self.watts_for(ask, pieces)
-        if ask.watts and not self._can_draw(pieces, watts):
-            return None
-        self.take(pieces)
-        self.charge(tenant, gpu_type, ask.gpus)
-        if ask.watts:
-            for piece, piece_w in zip(pieces, watts, strict=True):
-                self.draw(piece[0], piece_w)
-        return Hold(self, tenant, gpu_type, ask.gpus, pieces, watts)
-
-    def would_place(self, ask: Ask, types: tuple[int, ...]) -> bool:
-        """Whether `try_place` would find room, apart from watts."""
+    def where(self, ask: Ask, gpu_type: int, *, borrow: bool = False) -> list[RowPiece] | None:
+        """Where the whole ask would go, of one type; nothing is taken."""
         if ask.epoch != self.epoch:
             ask.unfit, ask.epoch = 0, self.epoch
-        return any(ask.own[kind] and self.strategy(self, ask, ask.own[kind]) for kind in types)
+        indexes = (ask.lent if borrow else ask.own)[gpu_type]
+        return self.strategy(self, ask, indexes) if indexes else None
+
+    def try_take(self, ask: Ask, tenant: int, gpu_type: int, pieces: list[RowPiece]) -> Hold | None:
+        """Take these pieces for the whole ask, or nothing if watts are short."""
+        if ask.watts:
+            watts = [self.watts_of(ask, node, gpus.bit_count()) for node, gpus, _, _ in pieces]
+            if not self._can_draw(pieces, watts):
+                return None
+            for piece, piece_w in zip(pieces, watts, strict=True):
+                self.draw(piece[0], piece_w)
+        self.take(pieces)
+        self.charge(tenant, gpu_type, ask.gpus)
+        return Hold(gpu_type, ask.gpus, pieces)
 
     def fits(self, node: int, ask: Ask, gpus: int) -> bool:
         """Room for `gpus` GPUs of `ask` on `node` apart from the GPUs themselves."""
@@ -245,25 +225,15 @@ class Ledger:
 
     def room(self, node: int, ask: Ask) -> int:
         """How many GPUs of `ask` the node has room for."""
-        count = self.free[node].bit_count()
-        if ask.cpus:
-            count = min(count, self.cpus[node] // ask.cpus)
-        if ask.mem_mib:
-            count = min(count, self.mem_mib[node] // ask.mem_mib)
-        return count
+        return ask.room(self.free[node].bit_count(), self.cpus[node], self.mem_mib[node])
 
     def watts_of(self, ask: Ask, node: int, gpus: int) -> float:
-        kind = self.gpu_type[node]
-        return gpus * busy_gpu_w(ask.watts[kind], self.idle_w[kind], self.host_w[node])
+        """0 where watts do not matter."""
+        return self.added_w(node, gpus, ask.watts[self.gpu_type[node]]) if ask.watts else 0.0
 
     def added_w(self, node: int, gpus: int, gpu_w: float) -> float:
         """What so many GPUs of a node add when each draws `gpu_w`."""
         return gpus * busy_gpu_w(gpu_w, self.idle_w[self.gpu_type[node]], self.host_w[node])
-
-    def watts_for(self, ask: Ask, pieces: Sequence[RowPiece]) -> list[float]:
-        if not ask.watts:
-            return [0.0] * len(pieces)
-        return [self.watts_of(ask, node, gpus.bit_count()) for node, gpus, _, _ in pieces]
 
     def spare_w(self, node: int) -> float:
         """Watts that may be added on a node, under the cluster's and its partition's budget."""

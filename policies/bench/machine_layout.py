@@ -7,6 +7,7 @@ import numpy as np
 from policies.bench.free_index import FreeIndex
 from policies.bench.power import host_watts_per_gpu
 from policies.bench.reach import Atlas
+from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.columns import U64
 from policies.contract.snapshot import NodeState, NodeTable, Snapshot
 
@@ -69,13 +70,19 @@ class MachineLayout:
 
 
 class LayoutCache:
-    """Where a policy keeps the layout of its last round; no plan depends on what lies there."""
+    """Where a policy keeps what spares work from round to round; no plan depends on it."""
 
     def __init__(self) -> None:
         self._layout: MachineLayout | None = None
+        self._needs_table: NeedsTable | None = None
 
     def layout(self, snapshot: Snapshot, *, keeps_blocks: bool) -> MachineLayout:
         found = self._layout
         if found is None or not found.fits(snapshot, keeps_blocks=keeps_blocks):
             found = self._layout = MachineLayout(snapshot, keeps_blocks=keeps_blocks)
         return found
+
+    def needs_table(self, snapshot: Snapshot) -> NeedsTable:
+        if self._needs_table is None or not self._needs_table.serves(snapshot):
+            self._needs_table = NeedsTable(snapshot)
+        return self._needs_table

@@ -1,4 +1,6 @@
-"""Orderings: one number per job, lower goes first; ties go to the earlier submitted, then lower id.
+"""Orderings: one number per job, lower goes first; ties go to the higher priority.
+
+Of the same priority the earlier submitted goes first, of these the lower id.
 
 A job may stop running jobs with a strictly higher number, so numbers that tie never preempt.
 """
@@ -8,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from policies.bench.power import held_gpus
+from policies.bench.roster import in_turn
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import Blocked, JobState, Snapshot
 
@@ -84,29 +87,24 @@ def finish_time_fairness(snapshot: Snapshot, remaining_s: F64) -> F64:
 def fair_share(snapshot: Snapshot, remaining_s: F64) -> F64:
     """Weighted max-min over tenants: a job's number is its tenant's GPUs per weight once it runs.
 
-    Within a tenant running jobs count first, then queued ones by submission. A tenant below its
+    Within a tenant running jobs count first, then queued ones in turn. A tenant below its
     share may stop a job of one above it only while it stays below after the exchange.
     """
     jobs, held = snapshot.jobs, held_gpus(snapshot)
     running = jobs.state == JobState.RUNNING
     candidate = (jobs.state == JobState.QUEUED) & (jobs.blocked == Blocked.NO)
     counted = np.flatnonzero(running | candidate)
-    gpus = np.where(running, held, jobs.min_gpus)[counted]
     key = np.full(len(jobs), np.inf)
-    order = np.lexsort(
-        (jobs.id[counted], jobs.submitted_s[counted], ~running[counted], jobs.tenant[counted])
-    )
-    tenant = jobs.tenant[counted][order]
-    total = np.cumsum(gpus[order])
+    counted = in_turn(snapshot, counted, ~running[counted], jobs.tenant[counted])
+    gpus = np.where(running, held, jobs.min_gpus)[counted]
+    tenant = jobs.tenant[counted]
+    total = np.cumsum(gpus)
     first = np.flatnonzero(np.diff(tenant, prepend=-1))
-    before = np.repeat(total[first] - gpus[order][first], np.diff(first, append=len(tenant)))
-    key[counted[order]] = (total - before) / snapshot.tenants.weight[tenant]
+    before = np.repeat(total[first] - gpus[first], np.diff(first, append=len(tenant)))
+    key[counted] = (total - before) / snapshot.tenants.weight[tenant]
     return key
 
 
 def ranked(snapshot: Snapshot, key: F64, rows: I64) -> I64:
     """`rows` in the order in which they are served."""
-    if len(rows) < 2:
-        return rows
-    jobs = snapshot.jobs
-    return rows[np.lexsort((jobs.id[rows], jobs.submitted_s[rows], key[rows]))]
+    return rows if len(rows) < 2 else in_turn(snapshot, rows, key[rows])

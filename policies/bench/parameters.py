@@ -37,3 +37,13 @@ StartClock = Annotated[
 DefaultRunS = Annotated[
     float, Meta(gt=0, le=365 * 86400, description="Run time assumed of a job without an estimate.")
 ]
+PatienceS = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=365 * 86400,
+        description="Seconds after which a job that waits for room, and for nothing else, gets "
+        "nodes on which no other job starts.",
+    ),
+]
+PATIENCE_S = 600.0

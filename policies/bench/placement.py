@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from policies.bench.bits import buddy_take, lowest_bits, members
+from policies.bench.drain import Takes
 from policies.bench.ledger import Ask, Indexes, Ledger, RowPiece, Strategy
 from policies.bench.machine_layout import LayoutCache
 from policies.contract.snapshot import Snapshot, Span
@@ -15,9 +16,8 @@ PlacementName = Literal["pack", "spread", "consolidate", "buddy", "random"]
 
 def pack(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
     """The fullest node that fits; else the fewest nodes, wherever the job's span lets them lie."""
-    return _fullest_node(ledger, ask, indexes) or _over_nodes(
-        ledger, ask, indexes, ask.span.groups()
-    )
+    found = _fullest_node(ledger, ask, indexes)
+    return found or _over_nodes(ledger, ask, indexes, ask.span.groups())
 
 
 def spread(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -31,14 +31,14 @@ def spread(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
 
 def consolidate(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
     """The fullest node that fits; else one rack, else one switch, else anywhere in the span."""
-    spans = tuple(span for span in (Span.RACK, Span.SWITCH, Span.ANY) if span <= ask.span)
-    return _fullest_node(ledger, ask, indexes) or _over_nodes(ledger, ask, indexes, spans)
+    found = _fullest_node(ledger, ask, indexes)
+    return found or _over_nodes(ledger, ask, indexes, _outwards(ask))
 
 
 def buddy(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
     """The smallest aligned block that fits; a job larger than a node takes whole nodes first."""
     block = _smallest_block(ledger, ask, indexes, ask.gpus, ALL_NODES)
-    return block or _whole_nodes(ledger, ask, indexes)
+    return block or _over_nodes(ledger, ask, indexes, _outwards(ask))
 
 
 def random(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
@@ -70,6 +70,11 @@ def placing_ledger(snapshot: Snapshot, name: PlacementName, layouts: LayoutCache
     return Ledger(snapshot, PLACEMENTS[name], keeps_blocks=keeps_blocks, layouts=layouts)
 
 
+def takes_of(name: PlacementName) -> Takes:
+    """What jobs start on where they are placed that way."""
+    return "blocks" if name == "buddy" else "gpus"
+
+
 def piece(ledger: Ledger, ask: Ask, node: int, gpus: int) -> RowPiece:
     return (node, lowest_bits(ledger.free[node], gpus), ask.cpus * gpus, ask.mem_mib * gpus)
 
@@ -84,7 +89,7 @@ def _fullest_node(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] 
 
 
 def _first_fit(ledger: Ledger, ask: Ask, bucket: int) -> int:
-    candidates = bucket & ~ask.unfit
+    candidates = bucket & ~ask.unfit if ask.unfit else bucket
     while candidates:
         lowest = candidates & -candidates
         node = lowest.bit_length() - 1
@@ -100,10 +105,14 @@ def _over_nodes(
 ) -> list[RowPiece] | None:
     for span in spans:
         for within in _groups(indexes, span, ask.gpus):
-            pieces = _gather(ledger, ask, indexes, within)
-            if pieces:
+            gather = _gather_whole if ledger.keeps_blocks else _gather
+            if pieces := gather(ledger, ask, indexes, within):
                 return pieces
     return None
+
+
+def _outwards(ask: Ask) -> tuple[Span, ...]:
+    return tuple(span for span in (Span.RACK, Span.SWITCH, Span.ANY) if span <= ask.span)
 
 
 def _groups(indexes: Indexes, span: Span, gpus: int) -> Iterator[int]:
@@ -163,16 +172,6 @@ def _smallest_block(
     return None
 
 
-def _whole_nodes(ledger: Ledger, ask: Ask, indexes: Indexes) -> list[RowPiece] | None:
-    spans = tuple(span for span in (Span.RACK, Span.SWITCH, Span.ANY) if span <= ask.span)
-    for span in spans:
-        for within in _groups(indexes, span, ask.gpus):
-            pieces = _gather_whole(ledger, ask, indexes, within)
-            if pieces:
-                return pieces
-    return None
-
-
 def _gather_whole(ledger: Ledger, ask: Ask, indexes: Indexes, within: int) -> list[RowPiece] | None:
     pieces: list[RowPiece] = []
     missing = ask.gpus
@@ -189,6 +188,8 @@ def _gather_whole(ledger: Ledger, ask: Ask, indexes: Indexes, within: int) -> li
 
 
 def _counts(indexes: Indexes) -> int:
+    if len(indexes) == 1:
+        return indexes[0].counts
     counts = 0
     for index in indexes:
         counts |= index.counts
@@ -196,6 +197,8 @@ def _counts(indexes: Indexes) -> int:
 
 
 def _bucket(indexes: Indexes, count: int) -> int:
+    if len(indexes) == 1:
+        return indexes[0].by_count[count]
     nodes = 0
     for index in indexes:
         nodes |= index.by_count[count]

@@ -6,14 +6,12 @@ bound these watts, before PUE.
 """
 
 import math
-from typing import TypeVar
 
 import numpy as np
 
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import JobState, NodeState, Snapshot
-
-W = TypeVar("W", float, F64)
+from policies.pricing.cost import W, marginal_w, per_gpu_w
 
 
 def limited(snapshot: Snapshot) -> bool:
@@ -34,6 +32,12 @@ def budget_w(snapshot: Snapshot) -> float:
 def partition_budgets_w(snapshot: Snapshot) -> list[float]:
     """By partition row; the appended last entry serves row -1, the nodes of no partition."""
     return [*snapshot.partitions.power_budget_w.tolist(), math.inf]
+
+
+def watts_left(snapshot: Snapshot, drawn: F64) -> tuple[float, list[float]]:
+    """What the budgets leave, of the cluster and as in `partition_budgets_w`, beside `drawn`."""
+    budgets = zip(partition_budgets_w(snapshot), drawn.tolist(), strict=True)
+    return budget_w(snapshot) - float(drawn.sum()), [budget - used for budget, used in budgets]
 
 
 def watts_per_gpu(snapshot: Snapshot) -> F64:
@@ -85,12 +89,20 @@ def held_gpus(snapshot: Snapshot) -> I64:
 
 def host_watts_per_gpu(snapshot: Snapshot) -> F64:
     nodes = snapshot.nodes
-    return (nodes.host_peak_w - nodes.host_idle_w) / np.maximum(nodes.gpus, 1)
+    return per_gpu_w(nodes, nodes.host_peak_w - nodes.host_idle_w)
+
+
+def busy_host_w(snapshot: Snapshot) -> F64:
+    """A GPU's part of its host's peak watts, over GPU types: the mean of all GPUs of a type."""
+    nodes, kinds = snapshot.nodes, len(snapshot.gpu_types)
+    peak_w = np.bincount(nodes.gpu_type, nodes.host_peak_w, minlength=kinds)
+    gpus = np.bincount(nodes.gpu_type, nodes.gpus, minlength=kinds)
+    return np.asarray(peak_w / np.maximum(gpus, 1), np.float64)
 
 
 def busy_gpu_w(gpu_w: W, idle_w: W, host_w: W) -> W:
     """What one GPU in use adds to its idle node: its watts above idle, and its part of the host."""
-    return gpu_w - idle_w + host_w
+    return marginal_w(gpu_w, idle_w, host_w)
 
 
 def piece_watts(snapshot: Snapshot, job_watts: F64) -> F64:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policies.bench.power import limited
-from policies.contract.columns import I32, I64, Bool, numbered
-from policies.contract.snapshot import NodeState, Snapshot, Span
+from policies.contract.columns import F64, I32, I64, Bool, numbered
+from policies.contract.snapshot import NodeState, NodeTable, Snapshot, Span
 from policies.explain.reasons import WaitReason
 
 # Up to so many jobs, a dictionary finds the distinct shapes sooner than sorting does.
@@ -53,6 +53,28 @@ def shapes_of(snapshot: Snapshot, rows: I64) -> tuple[list[Shape], list[int]]:
     return [Shape._make(shape) for shape in shapes], number_of.tolist()
 
 
+def whole_shares(
+    cpus_per_gpu: int, mem_mib_per_gpu: int, gpus: I64, cpus: I32 | I64 | F64, mem_mib: I64 | F64
+) -> I64:
+    """For how many of so many GPUs such CPUs and memory are enough, node by node."""
+    if cpus_per_gpu:
+        gpus = np.minimum(gpus, cpus // cpus_per_gpu)
+    if mem_mib_per_gpu:
+        gpus = np.minimum(gpus, mem_mib // mem_mib_per_gpu)
+    return np.maximum(gpus, 0).astype(np.int64)
+
+
+def node_groups(nodes: NodeTable, span: Span, rows: I64) -> list[Bool]:
+    """Which of the node `rows` lie together in each group that a job of this span may fill."""
+    if span is Span.NODE:
+        return []
+    if span is Span.ANY:
+        return [rows >= 0]
+    tables = {Span.RACK: nodes.rack, Span.SWITCH: nodes.switch}
+    groups = [tables[kind][rows] for kind in span.groups()]
+    return [group == value for group in groups for value in np.unique(group[group >= 0])]
+
+
 class Stock:
     """What some nodes have to give, and whether a shape fits into it."""
 
@@ -71,12 +93,8 @@ class Stock:
 
     def room(self, shape: Shape) -> I64:
         """How many GPUs of the shape every node has room for."""
-        count = self.gpus
-        if shape.cpus_per_gpu:
-            count = np.minimum(count, self._cpus // shape.cpus_per_gpu)
-        if shape.mem_mib_per_gpu:
-            count = np.minimum(count, self._mem_mib // shape.mem_mib_per_gpu)
-        return np.maximum(count, 0)
+        each = shape.cpus_per_gpu, shape.mem_mib_per_gpu
+        return whole_shares(*each, self.gpus, self._cpus, self._mem_mib)
 
     def fits(self, shape: Shape, span: int | None = None) -> bool:
         """Whether nodes of one GPU type, within one group of the span, have room for it all."""
@@ -133,6 +151,12 @@ class Reach:
     def on_empty(self) -> "Stock":
         off = self._snapshot.nodes.state == NodeState.OFF
         return self._empty(self.ready | (self.typed & off))
+
+    def ready_and(self, node: int) -> "Stock":
+        """Were that node ready too."""
+        more = self.ready.copy()
+        more[node] = True
+        return self._empty(more)
 
     def _empty(self, chosen: Bool) -> "Stock":
         nodes = self._snapshot.nodes

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from policies.contract.columns import F64, I64, Bool
-from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
+from policies.contract.columns import F64, I32, I64, Bool
+from policies.contract.snapshot import UNLIMITED, Blocked, JobState, NodeState, Snapshot
 
 # Enum members are slow to look up, and these are asked every round.
 _QUEUED, _RUNNING = int(JobState.QUEUED), int(JobState.RUNNING)
@@ -18,13 +18,30 @@ def waiting(snapshot: Snapshot) -> Bool:
 
 
 def startable(snapshot: Snapshot) -> I64:
-    """Rows of the jobs that may start, earlier submitted ones first."""
-    return by_age(snapshot, np.flatnonzero(waiting(snapshot)))
+    """Rows of the jobs that may start, in turn."""
+    return in_turn(snapshot, np.flatnonzero(waiting(snapshot)))
 
 
-def by_age(snapshot: Snapshot, rows: I64) -> I64:
-    """As every policy breaks ties: by submission, then by id."""
-    return rows[np.lexsort((snapshot.jobs.id[rows], snapshot.jobs.submitted_s[rows]))]
+def in_turn(snapshot: Snapshot, rows: I64, *before: F64 | I32 | Bool) -> I64:
+    """As every policy breaks ties: the higher priority, then the earlier submitted, then by id.
+
+    What comes `before`, one value per row, decides first; the last of several most of all.
+    """
+    jobs = snapshot.jobs
+    turn = (jobs.id[rows], jobs.submitted_s[rows], -jobs.priority[rows])
+    return rows[np.lexsort((*turn, *before))]
+
+
+def within_quota(snapshot: Snapshot, rows: I64) -> Bool:
+    """Over (row, GPU type): whether the job allows the type and its tenant's quotas its GPUs."""
+    jobs, tenants = snapshot.jobs, snapshot.tenants
+    tenant, gpus = jobs.tenant[rows], jobs.min_gpus[rows]
+    quota, by_type = tenants.quota_gpus[tenant], tenants.quota_by_type[tenant]
+    within = (quota == UNLIMITED) | (tenants.used_gpus[tenant] + gpus <= quota)
+    of_type = tenants.used_by_type[tenant] + gpus[:, None] <= by_type
+    kinds = np.arange(by_type.shape[1], dtype=np.uint64)
+    allowed = (jobs.gpu_types[rows][:, None] >> kinds & np.uint64(1)).astype(np.bool_)
+    return np.asarray(within[:, None] & ((by_type == UNLIMITED) | of_type) & allowed, np.bool_)
 
 
 def stoppable(snapshot: Snapshot, min_run_s: float) -> Bool:

@@ -103,14 +103,8 @@ class Moves:
         return None
 
     def _commit(self, room: _Clearing, targets: list[RowPiece], ask: Ask, tenant: int) -> None:
-        ledger, node = self.ledger, room.node
         ordered = sorted(room.moved, key=lambda victim: (-victim.gpus, victim.row))
         for victim, piece in zip(ordered, targets, strict=True):
             self.victims.stop(victim.row)
             self.draft.move(victim.row, [piece])
-        free = ledger.free[node]
-        aside = lowest_bits(free, min(ask.gpus, free.bit_count()))
-        cpus = min(ask.cpus * ask.gpus, ledger.cpus[node])
-        mem_mib = min(ask.mem_mib * ask.gpus, ledger.mem_mib[node])
-        ledger.take([(node, aside, cpus, mem_mib)])
-        ledger.charge(tenant, ledger.gpu_type[node], ask.gpus)
+        self.draft.keep_node(room.node, ask, tenant)

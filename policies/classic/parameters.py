@@ -6,7 +6,15 @@ from typing import Annotated
 from msgspec import Meta
 
 from policies.bench.orderings import QUEUE_GPU_S
-from policies.bench.parameters import DefaultRunS, MaxPreemptions, MinRunS, Placement, StartClock
+from policies.bench.parameters import (
+    PATIENCE_S,
+    DefaultRunS,
+    MaxPreemptions,
+    MinRunS,
+    PatienceS,
+    Placement,
+    StartClock,
+)
 from policies.contract.parameters import Finite
 
 Strict = Annotated[
@@ -24,6 +32,7 @@ class ClassicParameters(Finite, frozen=True):
     min_run_s: MinRunS = 60.0
     max_preemptions: MaxPreemptions = 256
     clock: StartClock = "max"
+    patience_s: PatienceS = PATIENCE_S
 
     @property
     def strict(self) -> bool:

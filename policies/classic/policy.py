@@ -9,7 +9,8 @@ from policies.bench.ladder import Ladders
 from policies.bench.ledger import Hold, Ledger
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.orderings import Ordering, ranked
-from policies.bench.placement import placing_ledger
+from policies.bench.placement import placing_ledger, takes_of
+from policies.bench.reservations import Reservations, reserve
 from policies.bench.roster import lost_s, remaining_s
 from policies.bench.victims.preemption import Preemption
 from policies.bench.victims.table import Victims
@@ -39,12 +40,15 @@ class Classic:
         return not rules.strict and not rules.reservations and rules.placement != "buddy"
 
     def plan(self, snapshot: Snapshot) -> Plan:
+        reservations = self._reserve(snapshot)
+        snapshot = reservations.seen
         jobs, left_s = snapshot.jobs, remaining_s(snapshot)
-        draft = PlanDraft(placing_ledger(snapshot, self.rules.placement, self._layouts))
+        ledger = placing_ledger(snapshot, self.rules.placement, self._layouts)
+        draft = PlanDraft(ledger, reservations)
         key = self.ordering(snapshot, left_s)
         free = (jobs.state == _QUEUED) & ~jobs.blocked.astype(np.bool_)
         queue = ranked(snapshot, key, free.nonzero()[0])
-        until_s = QueuePass(
+        queue_pass = QueuePass(
             draft,
             queue,
             key,
@@ -53,11 +57,27 @@ class Classic:
             backfill=self._backfill(draft.ledger),
             moves=self._moves(draft),
             clock_mhz=self._clocks(snapshot),
-        ).run()
+        )
+        until_s = queue_pass.run()
         lost_gpu_s = float(draft.lost_gpu_s())
         return draft.plan(
-            queue, objective=lost_gpu_s, shown={"lost_gpu_s": lost_gpu_s}, until_s=until_s
+            queue,
+            objective=lost_gpu_s,
+            shown={"lost_gpu_s": lost_gpu_s},
+            until_s=until_s,
+            only_room=queue_pass.next_in_line if self._keeps_order else None,
         )
+
+    @property
+    def _keeps_order(self) -> bool:
+        """Whether nobody passes the first job that waits for room, or only who ends before it."""
+        return self.rules.strict or bool(self.rules.reservations)
+
+    def _reserve(self, snapshot: Snapshot) -> Reservations:
+        if self._keeps_order:
+            return Reservations(snapshot, snapshot)
+        takes = takes_of(self.rules.placement)
+        return reserve(snapshot, self.rules.patience_s, takes=takes)
 
     def _preemption(self, ledger: Ledger, key: F64, left_s: F64) -> Preemption | None:
         rules, snapshot = self.rules, ledger.snapshot

@@ -7,11 +7,11 @@ import numpy as np
 from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ask, Hold
 from policies.bench.reach import shapes_of
-from policies.bench.victims.outlook import Preemptor
 from policies.bench.victims.preemption import Preemption
+from policies.bench.victims.table import Preemptor
 from policies.classic.backfill import Backfill
 from policies.classic.moving import Moves
-from policies.contract.columns import F64, I64
+from policies.contract.columns import F64, I64, Bool
 from policies.contract.plan import Start
 
 
@@ -54,6 +54,9 @@ class QueuePass:
         """By position in the queue."""
         self._reserved: set[int] = set()
         self._until_s: F64 = np.full(len(snapshot.jobs), np.nan)
+        self.first_stuck: Bool = np.zeros(len(snapshot.jobs), np.bool_)
+        """The first job of each partition that found no room."""
+        self._home = snapshot.jobs.partition
 
     def run(self) -> F64:
         """Write the draft; returns by job row when a reservation lets it start."""
@@ -67,6 +70,11 @@ class QueuePass:
             self.draft.preempt(victim.row, row)
         self.draft.reserved += sorted(self._reserved)
         return self._until_s
+
+    def next_in_line(self) -> Bool:
+        """Jobs before which nobody of their partition waits for room."""
+        held_up = np.isin(self._home, self._home[self.first_stuck])
+        return np.asarray(self.first_stuck | ~held_up, np.bool_)
 
     def _from_home(self) -> None:
         # Room only shrinks, so a shape that found none finds none later in the round.
@@ -91,7 +99,9 @@ class QueuePass:
                 continue
             if self._preempt(at, home, ask, types):
                 continue
-            stuck.add(home)
+            if home not in stuck:
+                self.first_stuck[self.rows[at]] = True
+                stuck.add(home)
             if self.backfill is None:
                 closed[index] = types is ask.types
             else:
@@ -108,14 +118,12 @@ class QueuePass:
 
     def _start_at_home(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
         if self.backfill is None:
-            return self._start(at, self.ledger.try_place(ask, self.tenants[at], types))
-        return self._start(at, self.backfill.start(self.rows[at], home, ask, types))
-
-    def _start(self, at: int, hold: Hold | None) -> bool:
-        if hold is None:
-            return False
-        self._holds[at] = hold
-        return True
+            hold = self.ledger.try_place(ask, self.tenants[at], types)
+        else:
+            hold = self.backfill.start(self.rows[at], home, ask, types)
+        if hold is not None:
+            self._holds[at] = hold
+        return hold is not None
 
     def _move(self, at: int, home: int, ask: Ask, types: tuple[int, ...]) -> bool:
         """Only for the first job of a partition that does not fit, and once a round."""
@@ -160,7 +168,9 @@ class QueuePass:
             if self.strict and shape.partition in stuck:
                 continue
             hold = self.ledger.try_place(ask, tenant, types, borrow=shape.borrows)
-            if not self._start(at, hold):
+            if hold is not None:
+                self._holds[at] = hold
+            else:
                 possible = self._is_possible(index)
                 if possible:
                     stuck.add(shape.partition)

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policies.bench.bits import lowest_bits
 from policies.bench.ledger import Ask, Ledger, RowPiece
+from policies.bench.reach import node_groups, whole_shares
 from policies.contract.columns import F64, I64
-from policies.contract.snapshot import Span
 
 # More distinct moments than this are rounded up to later ones: what is promised then comes later
 # than it might, never earlier.
@@ -30,7 +31,7 @@ class Reservation(NamedTuple):
 
 
 class Timeline:
-    """Row b of `gpus`, `cpus` and `mem_mib` holds from `times[b]` to `times[b + 1]`."""
+    """`left` is over (GPUs, CPUs or MiB; moment; node): from `times[b]` to `times[b + 1]`."""
 
     def __init__(self, ledger: Ledger, nodes: list[int], bookings: list[Booking]) -> None:
         self.ledger = ledger
@@ -41,22 +42,16 @@ class Timeline:
         here = [booking for booking in bookings if booking.node in self.column]
         ends = np.array([booking.end_s for booking in here])
         self.times: F64 = np.concatenate([[self.now_s], _moments(ends, self.now_s)])
-        shape = (len(self.times), len(nodes))
-        self.gpus = np.zeros(shape, np.int64)
-        self.cpus = np.zeros(shape, np.int64)
-        self.mem_mib = np.zeros(shape, np.int64)
-        at = np.searchsorted(self.times, ends)
+        self.left: I64 = np.zeros((3, len(self.times), len(nodes)), np.int64)
         column = np.array([self.column[booking.node] for booking in here], np.int64)
-        for table, amounts in (
-            (self.gpus, [booking.gpus for booking in here]),
-            (self.cpus, [booking.cpus for booking in here]),
-            (self.mem_mib, [booking.mem_mib for booking in here]),
-        ):
-            np.add.at(table, (at, column), np.array(amounts, np.int64))
+        at = np.searchsorted(self.times, ends), column
+        freed = np.array([booking[2:] for booking in here], np.int64).reshape(-1, 3)
+        free = [ledger.free[node].bit_count() for node in nodes]
+        now = free, [ledger.cpus[node] for node in nodes], [ledger.mem_mib[node] for node in nodes]
+        for table, given_back, there in zip(self.left, freed.T, now, strict=True):
+            np.add.at(table, at, given_back)
             np.cumsum(table, axis=0, out=table)
-        self.gpus += np.array([ledger.free[node].bit_count() for node in nodes], np.int64)
-        self.cpus += np.array([ledger.cpus[node] for node in nodes], np.int64)
-        self.mem_mib += np.array([ledger.mem_mib[node] for node in nodes], np.int64)
+            np.add(table, np.array(there, np.int64), out=table)
 
     def earliest(self, ask: Ask, types: tuple[int, ...], run_s: float) -> Reservation | None:
         """The first moment from which the ask has room for `run_s`; None when it never has."""
@@ -75,24 +70,19 @@ class Timeline:
         for node, gpus in shares:
             column = self.column.get(node)
             if column is not None:
-                self.gpus[first:last, column] -= gpus
-                self.cpus[first:last, column] -= ask.cpus * gpus
-                self.mem_mib[first:last, column] -= ask.mem_mib * gpus
+                for table, each in zip(self.left, (1, ask.cpus, ask.mem_mib), strict=True):
+                    table[first:last, column] -= each * gpus
 
     def fence(self, run_s: float) -> list[RowPiece]:
         """What a job that starts now for `run_s` must leave alone, by node, for reservations."""
         last = self._row_at(self.now_s + run_s)
-        ledger = self.ledger
-        gpus = self.gpus[0] - self.gpus[:last].min(axis=0)
-        cpus = self.cpus[0] - self.cpus[:last].min(axis=0)
-        mem_mib = self.mem_mib[0] - self.mem_mib[:last].min(axis=0)
+        wanted = self.left[:, 0] - self.left[:, :last].min(axis=1)
         pieces: list[RowPiece] = []
-        for at in np.flatnonzero(gpus | cpus | mem_mib).tolist():
-            node = int(self.nodes[at])
-            kept = ledger.free[node]
-            for _ in range(kept.bit_count() - int(gpus[at])):
-                kept &= kept - 1
-            pieces.append((node, kept, int(cpus[at]), int(mem_mib[at])))
+        for at in np.flatnonzero(wanted.any(axis=0)).tolist():
+            node, (gpus, cpus, mem_mib) = int(self.nodes[at]), wanted[:, at].tolist()
+            free = self.ledger.free[node]
+            kept = free ^ lowest_bits(free, max(free.bit_count() - gpus, 0))
+            pieces.append((node, kept, cpus, mem_mib))
         return pieces
 
     def _row_at(self, moment_s: float) -> int:
@@ -104,18 +94,11 @@ class Timeline:
         begins = row < len(self.times) and self.times[row] == moment_s
         if not begins and len(self.times) < _MOST_MOMENTS:
             self.times = np.insert(self.times, row, moment_s)
-            self.gpus = np.insert(self.gpus, row, self.gpus[row - 1], axis=0)
-            self.cpus = np.insert(self.cpus, row, self.cpus[row - 1], axis=0)
-            self.mem_mib = np.insert(self.mem_mib, row, self.mem_mib[row - 1], axis=0)
+            self.left = np.insert(self.left, row, self.left[:, row - 1], axis=1)
         return row
 
     def _room(self, ask: Ask, first: int, last: int) -> I64:
-        room: I64 = self.gpus[first:last].min(axis=0)
-        if ask.cpus:
-            room = np.minimum(room, self.cpus[first:last].min(axis=0) // ask.cpus)
-        if ask.mem_mib:
-            room = np.minimum(room, self.mem_mib[first:last].min(axis=0) // ask.mem_mib)
-        return np.maximum(room, 0)
+        return whole_shares(ask.cpus, ask.mem_mib, *self.left[:, first:last].min(axis=1))
 
     def _choose(self, ask: Ask, types: tuple[int, ...], room: I64) -> list[tuple[int, int]] | None:
         for gpu_type in types:
@@ -124,21 +107,11 @@ class Timeline:
             if len(fitting):
                 tightest = fitting[np.argmin(here[fitting])]
                 return [(int(self.nodes[tightest]), ask.gpus)]
-            for group in self._groups(ask.span):
-                inside = here if group is None else np.where(group, here, 0)
+            for group in node_groups(self.ledger.snapshot.nodes, ask.span, self.nodes):
+                inside = np.where(group, here, 0)
                 if inside.sum() >= ask.gpus:
                     return self._gather(ask.gpus, inside)
         return None
-
-    def _groups(self, span: Span) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]] | None]:
-        if span is Span.NODE:
-            return []
-        if span is Span.ANY:
-            return [None]
-        table = self.ledger.snapshot.nodes
-        tables = {Span.RACK: table.rack, Span.SWITCH: table.switch}
-        groups = [tables[kind][self.nodes] for kind in span.groups()]
-        return [group == value for group in groups for value in np.unique(group[group >= 0])]
 
     def _gather(self, gpus: int, room: I64) -> list[tuple[int, int]]:
         shares = []

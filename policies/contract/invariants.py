@@ -1,11 +1,12 @@
 """What every plan must keep, whoever made it; a plan that breaks one of these is refused whole."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from policies.bench.node_power import in_demand, may_sleep, ready_nodes
 from policies.bench.power import (
     budget_w,
     drawn_w,
@@ -17,6 +18,7 @@ from policies.bench.power import (
     watts_at,
     watts_per_gpu,
 )
+from policies.bench.ways import pools
 from policies.contract.columns import F64, I32, I64, U64, Bool
 from policies.contract.plan import Placing, Plan, Retune
 from policies.contract.plan_columns import Placed, rows_of
@@ -78,55 +80,39 @@ def _check_names(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
 
 
 def _check_entries(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
-    jobs = snapshot.jobs
+    jobs, each = snapshot.jobs, partial(_each, snapshot.jobs.id)
     started = rows_of(jobs.id, (act.job for act in plan.starts))
     entries = np.bincount(rows_of(jobs.id, plan.waits.job), minlength=len(jobs))
     entries += np.bincount(started, minlength=len(jobs))
-    queued = jobs.state == JobState.QUEUED
-    yield from _each(jobs.id, queued & (entries == 0), "no_entry", "queued job {} has no entry")
-    yield from _each(jobs.id, queued & (entries > 1), "two_entries", "job {} has several entries")
-    yield from _each(
-        jobs.id, ~queued & (entries > 0), "not_queued", "job {} starts or waits but is not queued"
-    )
+    queued, some = jobs.state == JobState.QUEUED, entries > 0
+    yield from each(queued & ~some, "no_entry", "queued job {} has no entry")
+    yield from each(queued & (entries > 1), "two_entries", "job {} has several entries")
+    yield from each(~queued & some, "not_queued", "job {} starts or waits but is not queued")
     starting = _mask(len(jobs), started)
-    yield from _each(
-        jobs.id, starting & (jobs.blocked != Blocked.NO), "blocked", "held-back job {} starts"
-    )
+    yield from each(starting & (jobs.blocked != Blocked.NO), "blocked", "held-back job {} starts")
     broke = (snapshot.tenants.energy_left_j <= 0)[jobs.tenant]
-    yield from _each(
-        jobs.id, starting & broke, "energy_budget", "job {} starts without energy budget"
-    )
+    yield from each(starting & broke, "energy_budget", "job {} starts without energy budget")
 
 
 def _check_running(snapshot: Snapshot, plan: Plan) -> Iterator[Violation]:
-    jobs = snapshot.jobs
+    jobs, each = snapshot.jobs, partial(_each, snapshot.jobs.id)
     acts = (*plan.preempts, *plan.moves, *plan.resizes, *plan.clocks, *plan.retunes)
     acted = np.bincount(rows_of(jobs.id, (act.job for act in acts)), minlength=len(jobs))
-    yield from _each(jobs.id, acted > 1, "two_entries", "job {} has several entries")
-    yield from _each(
-        jobs.id,
-        (acted > 0) & (jobs.state != JobState.RUNNING),
-        "not_running",
-        "job {} is changed but not running",
-    )
+    yield from each(acted > 1, "two_entries", "job {} has several entries")
+    still = jobs.state != JobState.RUNNING
+    yield from each((acted > 0) & still, "not_running", "job {} is changed but not running")
     stopping = (*plan.preempts, *plan.moves, *plan.resizes)
     stopped = _mask(len(jobs), rows_of(jobs.id, (act.job for act in stopping)))
-    yield from _each(
-        jobs.id, stopped & ~jobs.preemptible, "not_preemptible", "job {} must not be stopped"
-    )
+    yield from each(stopped & ~jobs.preemptible, "not_preemptible", "job {} must not be stopped")
     young = snapshot.now_s - jobs.started_s < jobs.min_run_s
-    yield from _each(
-        jobs.id, stopped & young, "min_run", "job {} is within its guaranteed run time"
-    )
+    yield from each(stopped & young, "min_run", "job {} is within its guaranteed run time")
     if snapshot.hands_over:
         return
     # A job stopped for the power budget alone names itself.
     others = [act.for_job for act in plan.preempts if act.for_job != act.job]
     claimants = _mask(len(jobs), rows_of(jobs.id, others))
-    waiting = _mask(len(jobs), rows_of(jobs.id, plan.waits.job))
-    yield from _each(
-        jobs.id, claimants & ~waiting, "claimant", "work is stopped for job {}, which does not wait"
-    )
+    claimants[rows_of(jobs.id, plan.waits.job)] = False
+    yield from each(claimants, "claimant", "work is stopped for job {}, which does not wait")
 
 
 def _check_gangs(snapshot: Snapshot, placed: Placed) -> Iterator[Violation]:
@@ -163,23 +149,18 @@ def _check_gangs(snapshot: Snapshot, placed: Placed) -> Iterator[Violation]:
 def _check_where(snapshot: Snapshot, placed: Placed) -> Iterator[Violation]:
     jobs, nodes, partitions = snapshot.jobs, snapshot.nodes, snapshot.partitions
 
-    def jobs_where(wrong: Bool) -> Bool:
-        return _mask(len(jobs), placed.job[wrong])
+    def each(wrong: Bool, code: str, message: str) -> Iterator[Violation]:
+        """Of jobs with a piece that is wrong."""
+        return _each(jobs.id, _mask(len(jobs), placed.job[wrong]), code, message)
 
     not_ready = nodes.state[placed.node] != NodeState.READY
-    yield from _each(
-        jobs.id, jobs_where(not_ready), "node_not_ready", "job {} is put on a node not ready"
-    )
+    yield from each(not_ready, "node_not_ready", "job {} is put on a node not ready")
     kind = nodes.gpu_type[placed.node].astype(np.uint64)
     allowed = (jobs.gpu_types[placed.job] >> kind & np.uint64(1)).astype(bool)
-    yield from _each(
-        jobs.id, jobs_where(~allowed), "gpu_type", "job {} is put on a GPU type it does not allow"
-    )
+    yield from each(~allowed, "gpu_type", "job {} is put on a GPU type it does not allow")
     home, there = jobs.partition[placed.job], nodes.partition[placed.node]
     lent = np.append(partitions.lends, False)[there] & jobs.preemptible[placed.job]
-    yield from _each(
-        jobs.id, jobs_where((home != there) & ~lent), "partition", "job {} is put outside its reach"
-    )
+    yield from each((home != there) & ~lent, "partition", "job {} is put outside its reach")
 
 
 def _check_gpus(
@@ -191,30 +172,32 @@ def _check_gpus(
     yield from _each(nodes.id, named > distinct, "gpu_twice", "a GPU of node {} is given twice")
     # A resized job may keep its own GPUs; a moved one must leave for free ones, or for those that
     # others leave which move in the same round.
-    held = Placed.held(snapshot)
-    resized = rows_of(snapshot.jobs.id, (act.job for act in plan.resizes))
-    own = held.only(np.isin(held.job, resized))
-    pair = placed.job * len(nodes) + placed.node
-    order = np.argsort(own.job * len(nodes) + own.node)
-    own_pair = (own.job * len(nodes) + own.node)[order]
     free = nodes.free_gpus
     if snapshot.hands_over:
         free = free | leaving.union_per_node(len(nodes))
-    available = free[placed.node]
-    if len(own_pair):
-        at = np.searchsorted(own_pair, pair).clip(max=len(own_pair) - 1)
-        available = available | np.where(own_pair[at] == pair, own.gpus[order][at], np.uint64(0))
+    resized = rows_of(snapshot.jobs.id, (act.job for act in plan.resizes))
     moved = rows_of(snapshot.jobs.id, (act.job for act in plan.moves))
-    if len(moved):
-        leaving = held.only(np.isin(held.job, moved))
-        left = leaving.union_per_node(len(nodes))[placed.node]
-        for job, node, gpus in zip(leaving.job, leaving.node, leaving.gpus, strict=True):
-            left[(placed.job == job) & (placed.node == node)] &= ~gpus
-        available = available | np.where(np.isin(placed.job, moved), left, np.uint64(0))
+    held = Placed.held(snapshot)
+    held = held.only(np.isin(held.job, np.concatenate([resized, moved])))
+    own = _own_gpus(placed, held, len(nodes))
+    left = held.only(np.isin(held.job, moved)).union_per_node(len(nodes))[placed.node]
+    available = free[placed.node]
+    available = available | np.where(np.isin(placed.job, resized), own, np.uint64(0))
+    available = available | np.where(np.isin(placed.job, moved), left & ~own, np.uint64(0))
     taken = _mask(len(nodes), placed.node[(placed.gpus & ~available) != 0])
     yield from _each(nodes.id, taken, "gpu_not_free", "a GPU of node {} is given but not free")
     if (placed.gpus == 0).any():
         yield Violation("no_gpus", "a piece has no GPUs")
+
+
+def _own_gpus(placed: Placed, held: Placed, nodes: int) -> U64:
+    """The GPUs that the job of every placed piece holds now on that piece's node."""
+    if not len(held.job):
+        return np.zeros(len(placed.job), np.uint64)
+    pair, held_pair = placed.job * nodes + placed.node, held.job * nodes + held.node
+    order = np.argsort(held_pair)
+    at = order[np.searchsorted(held_pair[order], pair).clip(max=len(order) - 1)]
+    return np.where(held_pair[at] == pair, held.gpus[at], np.uint64(0))
 
 
 def _check_retunes(snapshot: Snapshot, tuned: Placed, held: Placed) -> Iterator[Violation]:
@@ -302,19 +285,27 @@ def _clock_watts(snapshot: Snapshot, plan: Plan) -> F64:
     clock_mhz[changed] = [act.clock_mhz for act in plan.clocks]
     held = Placed.held(snapshot)
     held = held.only(np.isin(held.job, changed))
-    then = replace(held, clock_mhz=clock_mhz[held.job])
+    then = held._replace(clock_mhz=clock_mhz[held.job])
     return _watts(snapshot, then) - _watts(snapshot, held)
 
 
 def _check_switching(snapshot: Snapshot, plan: Plan, placed: Placed) -> Iterator[Violation]:
-    nodes = snapshot.nodes
+    nodes, held = snapshot.nodes, Placed.held(snapshot)
     switched = rows_of(nodes.id, (act.node for act in plan.power))
     if len(np.unique(switched)) != len(switched):
         yield Violation("two_entries", "a node is switched twice")
     on = np.array([act.on for act in plan.power], np.bool_)
-    busy = _mask(len(nodes), placed.node) | _mask(len(nodes), snapshot.placements.node)
+    busy = _mask(len(nodes), placed.node) | _mask(len(nodes), held.node)
     off = _mask(len(nodes), switched[~on])
     yield from _each(nodes.id, off & busy, "node_busy", "node {} is switched off while in use")
+    early = off & ~busy & ~may_sleep(snapshot)
+    yield from _each(nodes.id, early, "power_off", "node {} may not be switched off, or not yet")
+    if off.any():
+        waiting = snapshot.jobs.state == JobState.QUEUED
+        waiting[rows_of(snapshot.jobs.id, (act.job for act in plan.starts))] = False
+        gone = in_demand(snapshot, np.flatnonzero(waiting)) & (ready_nodes(snapshot, off) == 0)
+        last = off & gone[pools(snapshot, nodes.partition, nodes.gpu_type)]
+        yield from _each(nodes.id, last, "last_ready", "node {} is the last that queued work has")
     not_off = _mask(len(nodes), switched[on]) & (nodes.state != NodeState.OFF)
     yield from _each(nodes.id, not_off, "node_not_off", "node {} is switched on but is not off")
 

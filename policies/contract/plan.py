@@ -19,7 +19,8 @@ from policies.contract.columns import F64, I32, I64, U8, ColumnTable, column
 from policies.explain.reasons import Evidence, WaitReason
 
 
-class Piece(msgspec.Struct, frozen=True):
+# Entries come by the thousand and hold no cycles: the collector need not walk them.
+class Piece(msgspec.Struct, frozen=True, gc=False):
     """A job's share of one node; bit i of `gpus` is the node's GPU number i."""
 
     node: int
@@ -28,7 +29,7 @@ class Piece(msgspec.Struct, frozen=True):
     mem_mib: int
 
 
-class PlanEntry(msgspec.Struct, frozen=True):
+class PlanEntry(msgspec.Struct, frozen=True, gc=False):
     job: int
 
 
@@ -74,12 +75,15 @@ class PowerNode(msgspec.Struct, frozen=True):
     on: bool
 
 
-class Expected(msgspec.Struct, frozen=True):
+class Expected(msgspec.Struct, frozen=True, gc=False):
     """What a policy expects of a job it places: how long it still runs, and what that costs."""
 
     job: int
     run_s: float
-    energy_cost: float
+    marginal_energy_cost: float
+    """Above what its nodes draw idle; `policies.pricing.cost` defines both."""
+    full_energy_cost: float
+    """As it will be billed."""
     tardiness_cost: float
     tardiness_weight: float
     """Money per second of tardiness, as the policy reckoned it."""
@@ -162,15 +166,8 @@ class Plan:
         return self
 
     def iter_waits(self) -> Iterator[Wait]:
-        waits = self.waits
-        for job, reason, index, ahead, until_s in zip(
-            waits.job.tolist(),
-            waits.reason.tolist(),
-            waits.evidence.tolist(),
-            waits.ahead.tolist(),
-            waits.until_s.tolist(),
-            strict=True,
-        ):
+        columns = (values.tolist() for _, values in self.waits.columns())
+        for job, reason, index, ahead, until_s in zip(*columns, strict=True):
             known_until_s = until_s if until_s == until_s else None  # noqa: PLR0124  # nan
             yield Wait(job, WaitReason(reason), self.evidence[index], ahead, known_until_s)
 
@@ -213,30 +210,18 @@ class Plan:
         acts, evidence, objective, shown = msgspec.json.decode(
             columns.pop("rest").tobytes(), type=_Rest
         )
-        expected = columns.pop("expected", None)
+        expected = columns.pop("expected", _NOBODY).tobytes()
         return cls(
             **{
                 name: decoder.decode(written)
                 for (name, decoder), written in zip(_ACTS.items(), acts, strict=False)
             },
-            expected=()
-            if expected is None
-            else msgspec.json.decode(expected.tobytes(), type=tuple[Expected, ...]),
+            expected=msgspec.json.decode(expected, type=tuple[Expected, ...]),
             waits=WaitTable.of(**columns),
             evidence=evidence,
             objective=float(objective),
             shown=dict(shown),
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for storage and for people; every wait carries its own evidence."""
-        plain = {name: msgspec.to_builtins(getattr(self, name)) for name in _ACTS}
-        plain["waits"] = [
-            {**msgspec.to_builtins(wait), "reason": wait.reason.name.lower()}
-            for wait in self.iter_waits()
-        ]
-        plain["expected"] = msgspec.to_builtins(self.expected)
-        return {**plain, "objective": self.objective, "shown": dict(sorted(self.shown.items()))}
 
     def diff(self, other: "Plan") -> list[str]:
         """What `other` says differently, a readable line each; empty when the plans are equal."""
@@ -259,6 +244,7 @@ class Plan:
 
 # How `canonical` writes everything but the waits.
 _Rest = tuple[tuple[msgspec.Raw, ...], tuple[Evidence, ...], str, tuple[tuple[str, float], ...]]
+_NOBODY = np.frombuffer(b"[]", np.uint8)
 _ACTS: dict[str, msgspec.json.Decoder[Any]] = {
     "starts": msgspec.json.Decoder(tuple[Start, ...]),
     "preempts": msgspec.json.Decoder(tuple[Preempt, ...]),

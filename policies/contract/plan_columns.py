@@ -1,12 +1,11 @@
 """The pieces of a plan as columns of row numbers, for checks over all of them at once."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from policies.bench.ledger import RowPiece
-from policies.contract.columns import I64, U64
+from policies.contract.columns import I64, U64, Bool
 from policies.contract.plan import Piece, Placing, Plan, Retune
 from policies.contract.snapshot import Snapshot
 
@@ -16,19 +15,14 @@ def rows_of(ids: I64, wanted: Iterable[int]) -> I64:
     sought = np.fromiter(wanted, np.int64)
     if not len(ids):
         return np.full(len(sought), -1, np.int64)
-    order = np.argsort(ids, kind="stable")
+    # Ids come in order from the database, and then need no sorting.
+    order = None if (ids[1:] > ids[:-1]).all() else np.argsort(ids, kind="stable")
     at = np.searchsorted(ids, sought, sorter=order).clip(max=len(ids) - 1)
-    rows = order[at]
+    rows = at if order is None else order[at]
     return np.where(ids[rows] == sought, rows, -1)
 
 
-def pieces_of(node_ids: I64 | Sequence[int], pieces: Iterable[RowPiece]) -> tuple[Piece, ...]:
-    """Pieces by node rows, as a plan has them: by node ids."""
-    return tuple(Piece(int(node_ids[node]), *rest) for node, *rest in pieces)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """One row per piece."""
 
     job: I64
@@ -76,20 +70,13 @@ class Placed:
             clock_mhz=snapshot.jobs.clock_mhz[job].astype(np.int64),
         )
 
-    def only(self, where: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> "Placed":
-        return Placed(
-            self.job[where],
-            self.node[where],
-            self.gpus[where],
-            self.cpus[where],
-            self.mem_mib[where],
-            self.clock_mhz[where],
-        )
+    def only(self, where: Bool | I64 | slice) -> "Placed":
+        return Placed._make(column[where] for column in self)
 
     def beside(self, other: "Placed") -> "Placed":
         """The pieces of both."""
-        names = ("job", "node", "gpus", "cpus", "mem_mib", "clock_mhz")
-        return Placed(*(np.concatenate([getattr(self, n), getattr(other, n)]) for n in names))
+        both: Iterator[Any] = zip(self, other, strict=True)
+        return Placed._make(np.concatenate(columns) for columns in both)
 
     def counts(self) -> I64:
         return np.bitwise_count(self.gpus).astype(np.int64)

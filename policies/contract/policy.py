@@ -12,7 +12,7 @@ ROUNDING = 1e-6
 class Policy(Protocol):
     @property
     def work_conserving(self) -> bool:
-        """Whether no job is left waiting that could start on what is left free."""
+        """Whether no job is left waiting that could start on what is free and kept for nobody."""
 
     @property
     def minds_running(self) -> bool:

@@ -124,6 +124,8 @@ class NodeTable(ColumnTable):
     switch: I32 = column(np.int32, fill=-1)
     host_idle_w: F64 = column(np.float64, fill=0)
     host_peak_w: F64 = column(np.float64, fill=0)
+    idle_since_s: F64 = column(np.float64, fill=-np.inf)
+    """Since when it has been ready and empty; of a node that is neither it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,6 +223,9 @@ class Snapshot:
     hands_over: bool = False
     """Whether GPUs that a plan takes from a job may be given away in the same plan: only where
     stopping takes no time, as in a simulation without such costs."""
+    power_off: bool = False
+    """Whether the operator lets empty nodes be switched off, once they have idled `min_idle_s`."""
+    min_idle_s: float = 600.0
     jobs: JobTable
     placements: Placements
     nodes: NodeTable
@@ -240,6 +245,8 @@ class Snapshot:
             columns["hands_over"] = np.array([1], np.uint8)
         if self.demand_price_per_w:
             columns["demand"] = np.array([self.peak_w, self.demand_price_per_w])
+        if self.power_off:
+            columns["power_off"] = np.array([self.min_idle_s])
         texts: encoding.Texts = {}
         for table in _TABLES:
             for name, values in getattr(self, table).columns():
@@ -284,6 +291,8 @@ class Snapshot:
             hands_over="hands_over" in columns,
             peak_w=peak_w,
             demand_price_per_w=demand_price_per_w,
+            power_off="power_off" in columns,
+            min_idle_s=float(columns["power_off"][0]) if "power_off" in columns else 600.0,
             **tables,  # type: ignore[arg-type]  # mypy cannot key the union by table name
         )
 

@@ -71,6 +71,7 @@ _REMEDIES = {
     "widen_span": "let its GPUs lie apart ({name})",
     "raise_quota": "raise the tenant's quota by {by:g} GPUs",
     "raise_quota_of_type": "raise the tenant's quota of {name} by {by:g} GPUs",
+    "raise_both_quotas": "raise the tenant's quota by {by:g} GPUs and that of {name} by {to}",
     "raise_energy_budget": "raise the tenant's energy budget",
     "raise_power_budget": "raise the power budget by {by:g} W",
     "power_on_node": "switch on node {id}",

@@ -3,14 +3,16 @@
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from policies.bench.ledger import Ledger
-from policies.bench.reach import Atlas, Shape, shapes_of
+from policies.bench.reach import Atlas, shapes_of
 from policies.contract.columns import F64, I32, I64, Bool, numbered
 from policies.contract.plan import WaitTable
-from policies.contract.snapshot import UNLIMITED, Blocked, JobState, Snapshot
-from policies.explain.evidence import Examiner
+from policies.contract.snapshot import Blocked, JobState, Snapshot
+from policies.explain.evidence import Case, Examiner
+from policies.explain.quotas import Quotas, over_quota
 from policies.explain.reasons import Evidence, Remedy, WaitReason
 
 
@@ -25,6 +27,8 @@ class Left:
     until_s: F64
     for_tariff: Bool | None = None
     """The job is put off until energy is cheaper."""
+    only_room: Bool | None = None
+    """It would start if it had room; everybody, where nothing is said."""
 
 
 def left_waiting(
@@ -35,10 +39,11 @@ def left_waiting(
     *,
     until_s: F64 | None = None,
     for_tariff: Bool | None = None,
+    only_room: Bool | None = None,
 ) -> Left:
     """The rows of `queue`, in its order, that were not started, then all other queued ones.
 
-    For the `reserved` work is being stopped; `until_s` and `for_tariff` are by job row.
+    For the `reserved` work is being stopped; the columns are by job row.
     """
     at = np.array([i for i, row in enumerate(queue.tolist()) if row not in started], np.int64)
     others = snapshot.jobs.state == JobState.QUEUED
@@ -53,31 +58,59 @@ def left_waiting(
         claimed=claimed[rows],
         until_s=np.full(len(rows), np.nan) if until_s is None else until_s[rows],
         for_tariff=None if for_tariff is None else for_tariff[rows],
+        only_room=None if only_room is None else only_room[rows],
     )
 
 
-def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[Evidence, ...]]:
+def explain(
+    ledger: Ledger, atlas: Atlas, left: Left, *, lent: bool = True
+) -> tuple[WaitTable, tuple[Evidence, ...]]:
+    """Without `lent` nobody borrows."""
     if not len(left.rows):
         return WaitTable.none(), ()
     snapshot = ledger.snapshot
     shapes, index = shapes_of(snapshot, left.rows)
-    examiner = Examiner(ledger, atlas)
+    if not lent:
+        shapes = [shape._replace(borrows=False) for shape in shapes]
+    examiner = Examiner(ledger, atlas, lent=lent)
     passing = [atlas.structural_reason(s) or examiner.passing_reason(s) for s in shapes]
     shape_of = np.array(index, np.int64)
     by_shape = np.array(passing, np.uint8)[shape_of]
+    # Who has a place that others are giving up lacks nothing else.
+    by_shape[left.claimed] = WaitReason.OUTRANKED
     reason = np.minimum.reduce([by_shape, *_by_job(ledger, left)])
     tenant = snapshot.jobs.tenant[left.rows]
     by_tenant = (reason == WaitReason.QUOTA) | (reason == WaitReason.ENERGY_BUDGET)
     one_for_all = np.isin(reason, [int(same) for same in (*_SAME_FOR_ALL, WaitReason.TARIFF)])
     shapeless = one_for_all | (reason == WaitReason.ENERGY_BUDGET)
+    only_room = np.ones(len(left.rows), np.bool_) if left.only_room is None else left.only_room
     first, evidence = numbered(
-        reason, np.where(shapeless, -1, shape_of), np.where(by_tenant, tenant, -1)
+        reason,
+        np.where(shapeless, -1, shape_of),
+        np.where(by_tenant | ~shapeless & np.array(ledger.limits_types)[tenant], tenant, -1),
+        only_room | shapeless | by_tenant,
     )
-    records = _Records(ledger, examiner, shapes)
+    # Whoever waits for nothing but a place may take what is added to a budget.
+    watts = np.where(reason >= WaitReason.TOPOLOGY, _watts(ledger, left.rows), 0.0)
+    others_w = (watts.sum() - watts).tolist()
+    waits_there = (reason >= WaitReason.TOPOLOGY) & (left.only_room is not None)
+    held_up = frozenset(np.unique(snapshot.jobs.partition[left.rows[waits_there]]).tolist())
+    quotas = Quotas(ledger, left.rows, reason >= WaitReason.QUOTA)
+    records = _Records(ledger, examiner, quotas)
     made = tuple(
-        records.make(WaitReason(reason[at]), int(shape_of[at]), int(tenant[at]))
+        records.make(
+            WaitReason(reason[at]),
+            Case(
+                shape=shapes[shape_of[at]],
+                row=int(left.rows[at]),
+                only_room=bool(only_room[at]),
+                others_w=others_w[at],
+                held_up=held_up,
+            ),
+        )
         for at in first.tolist()
     )
+    made, evidence = _shared(made, evidence)
     table = WaitTable.of(
         job=snapshot.jobs.id[left.rows],
         reason=reason,
@@ -86,6 +119,23 @@ def explain(ledger: Ledger, atlas: Atlas, left: Left) -> tuple[WaitTable, tuple[
         until_s=left.until_s,
     )
     return table, made
+
+
+def _watts(ledger: Ledger, rows: I64) -> F64:
+    """What jobs would add at most, on all the GPUs that they may have; 0 without a budget."""
+    if ledger.watts_per_gpu is None:
+        return np.zeros(len(rows))
+    host_w = max(ledger.host_w, default=0.0)
+    each_w = (ledger.watts_per_gpu[rows] - np.array(ledger.idle_w)).max(axis=1) + host_w
+    return np.asarray(each_w * ledger.snapshot.jobs.max_gpus[rows], np.float64)
+
+
+def _shared(made: Sequence[Evidence], evidence: I64) -> tuple[tuple[Evidence, ...], I64]:
+    """Records that say the same become one."""
+    number: dict[bytes, int] = {}
+    same = [number.setdefault(msgspec.json.encode(one), len(number)) for one in made]
+    first = [same.index(at) for at in range(len(number))]
+    return tuple(made[at] for at in first), np.array(same, np.int64)[evidence]
 
 
 def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[np.uint8]]]:
@@ -100,39 +150,23 @@ def _by_job(ledger: Ledger, left: Left) -> list[np.ndarray[tuple[int], np.dtype[
     return [
         where(jobs.blocked[rows] == Blocked.DEPENDENCY, WaitReason.DEPENDENCY),
         where(jobs.blocked[rows] == Blocked.HELD, WaitReason.HELD),
-        where(~left.claimed & _over_quota(ledger, rows), WaitReason.QUOTA),
+        where(~left.claimed & over_quota(ledger, rows), WaitReason.QUOTA),
         where(energyless, WaitReason.ENERGY_BUDGET),
         where(left.claimed, WaitReason.PREEMPTED_WORK),
         where(dear, WaitReason.TARIFF),
     ]
 
 
-def _over_quota(ledger: Ledger, rows: I64) -> Bool:
-    jobs, tenants = ledger.snapshot.jobs, ledger.snapshot.tenants
-    tenant, gpus = jobs.tenant[rows], jobs.min_gpus[rows]
-    used = np.array(ledger.used, np.int64)[tenant]
-    quota = tenants.quota_gpus[tenant]
-    over = (quota != UNLIMITED) & (used + gpus > quota)
-    used_by_type = np.array(ledger.used_by_type, np.int64).reshape(tenants.used_by_type.shape)
-    quota_by_type = tenants.quota_by_type[tenant]
-    type_over = (quota_by_type != UNLIMITED) & (
-        used_by_type[tenant] + gpus[:, None] > quota_by_type
-    )
-    bits = np.arange(quota_by_type.shape[1], dtype=np.uint64)
-    allowed = (jobs.gpu_types[rows][:, None] >> bits & np.uint64(1)).astype(bool)
-    every_type_over = (type_over | ~allowed).all(axis=1) & (type_over & allowed).any(axis=1)
-    return np.asarray(over | every_type_over, np.bool_)
-
-
 class _Records:
     """One record per cause: a shape's, a tenant's, or one for all."""
 
-    def __init__(self, ledger: Ledger, examiner: Examiner, shapes: list[Shape]) -> None:
+    def __init__(self, ledger: Ledger, examiner: Examiner, quotas: Quotas) -> None:
         self._ledger = ledger
         self._examiner = examiner
-        self._shapes = shapes
+        self._quotas = quotas
 
-    def make(self, reason: WaitReason, shape: int, tenant: int) -> Evidence:
+    def make(self, reason: WaitReason, case: Case) -> Evidence:
+        tenant = int(self._ledger.snapshot.jobs.tenant[case.row])
         if reason in _SAME_FOR_ALL:
             return _SAME_FOR_ALL[reason]
         if reason is WaitReason.TARIFF:
@@ -143,35 +177,8 @@ class _Records:
                 facts={"energy_left_j": left_j}, remedies=(Remedy("raise_energy_budget"),)
             )
         if reason is WaitReason.QUOTA:
-            return self._quota(self._shapes[shape], tenant)
-        return self._examiner.evidence(self._shapes[shape], reason)
-
-    def _quota(self, shape: Shape, tenant: int) -> Evidence:
-        ledger = self._ledger
-        quota, used = ledger.quota[tenant], ledger.used[tenant]
-        if quota != UNLIMITED and used + shape.gpus > quota:
-            remedies = [Remedy("raise_quota", by=used + shape.gpus - quota)]
-            if quota > used:
-                remedies.append(Remedy("reduce_gpus", to=quota - used))
-            facts: dict[str, float] = {"quota": quota, "used": used, "gpus_asked": shape.gpus}
-            return Evidence(facts=facts, remedies=tuple(remedies))
-        by = [
-            (used + shape.gpus - quota, name)
-            for t, (quota, used, name) in enumerate(
-                zip(
-                    ledger.quota_by_type[tenant],
-                    ledger.used_by_type[tenant],
-                    ledger.snapshot.gpu_types.name,
-                    strict=True,
-                )
-            )
-            if shape.gpu_types >> t & 1 and quota != UNLIMITED
-        ]
-        missing, name = min(by)
-        return Evidence(
-            facts={"gpus_asked": shape.gpus, "over_by": missing},
-            remedies=(Remedy("raise_quota_of_type", by=missing, name=name),),
-        )
+            return self._quotas.evidence(case.shape, case.row)
+        return self._examiner.evidence(case, reason)
 
 
 def _price_now(snapshot: Snapshot) -> float:

@@ -10,35 +10,36 @@ from policies.fairwatt.arrays import Ahead
 from policies.pricing.price_line import PriceLine
 
 # Slots grow with their distance: what is decided now depends on the next minutes in detail, and on
-# next week as a whole.
-FIRST_S = 60.0
-FEWEST, MOST = 40, 160
-CELLS = 100_000
+# next week as a whole. For about so long they are of nearly one length: growing from the first
+# minute on, half of them would lie within an hour, and hardly any where most work will start.
+FIRST_S, NEAR_S = 60.0, 1800.0
+FEWEST, MOST = 40, 200
+CELLS = 300_000
 """Jobs x slots that are worth it: a short queue is planned in finer slots."""
-MOST_ENDS = 64
+MOST_ENDS = 32
 DAY_S = 86_400.0
 LEAST_DAYS, MOST_DAYS = 2.0, 60.0
 # Work that is stopping is expected to be gone after so long.
 STOPPING_S = 60.0
 
 
-def usable(snapshot: Snapshot, *, wakes: bool) -> Bool:
-    """Nodes that are ready, or could be soon."""
+def usable(snapshot: Snapshot) -> Bool:
+    """Nodes that are ready, or will be soon if work wants them."""
     states = (NodeState.READY, NodeState.BOOTING, NodeState.OFF)
-    return np.isin(snapshot.nodes.state, states if wakes else states[:1])
+    return np.isin(snapshot.nodes.state, states)
 
 
 def horizon(
     snapshot: Snapshot, line: PriceLine, *, gpu_s: float, ends_s: F64, fixed: I64, until_s: F64,
-    watts: F64, wakes: bool,
+    watts: F64,
 ) -> Ahead:  # fmt: skip
     """`gpu_s` is the work to plan; `ends_s` are when running jobs that may be changed should end.
 
     Work that is not changed, the `fixed` rows, keeps its GPUs and `watts` for `until_s` seconds.
-    With `wakes` nodes that are off count: booting takes minutes, and most work hours.
+    Nodes that are off count: booting takes minutes, and most work hours.
     """
     until_s = lasting_s(snapshot, fixed, until_s)
-    count, fixed_pool, fixed_gpus, owner = _room(snapshot, fixed, usable(snapshot, wakes=wakes))
+    count, fixed_pool, fixed_gpus, owner = _room(snapshot, fixed, usable(snapshot))
     whole = float(count.sum() + fixed_gpus.sum())
     every_s = np.concatenate([ends_s, until_s])
     busy_s = 2 * gpu_s / max(whole, 1.0) + float(every_s.max(initial=0.0))
@@ -73,7 +74,9 @@ def _edges(snapshot: Snapshot, line: PriceLine, busy_s: float, ends_s: F64) -> F
     # Prices of the day after tomorrow may still change, and ever more slots help nobody.
     changes_s = line.at_s[line.at_s < LEAST_DAYS * DAY_S]
     count = int(np.clip(CELLS // max(len(snapshot.jobs), 1), FEWEST, MOST))
-    growing = np.geomspace(FIRST_S, end_s, count)
+    # The fewest slots are kept for the next minutes: spread out, they would only take longer.
+    near_s = NEAR_S if count > FEWEST else 0.0
+    growing = np.geomspace(FIRST_S + near_s, end_s + near_s, count) - near_s
     first_ends_s = np.sort(ends_s[(ends_s > 0) & (ends_s < end_s)])[:MOST_ENDS]
     return np.unique(np.concatenate([[0.0], growing, changes_s, first_ends_s]).round(3))
 

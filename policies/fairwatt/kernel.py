@@ -6,7 +6,7 @@ Read as it stands, this file is the twin that tests compare with. Callees stand 
 import numpy as np
 
 from policies.bench.ways import Ways
-from policies.contract.columns import F64, I32, I64
+from policies.contract.columns import F64, I32, I64, Bool
 from policies.fairwatt.arrays import Ahead, Made, Wants
 
 INFINITE = 1e300
@@ -88,6 +88,39 @@ def beyond(
     return found, paid
 
 
+def cheapest_way(
+    free: I32, power: F64, edges_s: F64, area: F64, tail: float, least: float, low: int, high: int,
+    pool: I64, gpus: I64, run_s: F64, watts: F64, stays: Bool,
+    wait: float, omega: float, due_s: float, latest_s: float, rents: F64, begin: I64,
+) -> tuple[int, int, float, int, int, float, bool]:  # fmt: skip
+    """Way, slot and money of the cheapest start in time of one job, and of the first that is late.
+
+    A way of -1 is none. The last says whether it could start now. `begin` is moved on to the first
+    slot with room for so many GPUs of each pool.
+    """
+    slots = len(power)
+    best, best_way, best_at, best_paid = INFINITE, -1, slots, 0.0
+    late, late_way, late_at = INFINITE, -1, slots
+    now = False
+    for way in range(low, high):
+        p, need = pool[way], gpus[way]
+        at = begin[p, need]
+        while at < slots and free[p, at] < need:
+            at += 1
+        begin[p, need] = at
+        last = 0 if stays[way] else slots - 1
+        found, swayed, paid, late_slot, late_paid = cheapest_start(
+            free[p], power, edges_s, area, tail, least, at, last, need, watts[way],
+            run_s[way], wait, omega, due_s, latest_s, rents[p], best,
+        )  # fmt: skip
+        now = now or (at == 0 and power[0] >= watts[way])
+        if found >= 0:
+            best, best_way, best_at, best_paid = swayed, way, found, paid
+        if late_slot >= 0 and late_paid < late:
+            late, late_way, late_at = late_paid, way, late_slot
+    return best_way, best_at, best_paid, late_way, late_at, late, now
+
+
 def construct(
     ways: Ways, wants: Wants, ahead: Ahead, order: I64, settled: int, reserve: bool, rents: F64,
     made: Made,
@@ -122,25 +155,10 @@ def construct(
             take(free[pool[stay]], power, edges_s, 0, -gpus[stay], -watts[stay], run_s[stay])
             begin[pool[stay], :] = 0
         if position >= settled:
-            best, best_way, best_at, best_paid = INFINITE, -1, slots, 0.0
-            late, late_way, late_at = INFINITE, -1, slots
-            now = False
-            for way in range(first[job], first[job + 1]):
-                p, need = pool[way], gpus[way]
-                at = begin[p, need]
-                while at < slots and free[p, at] < need:
-                    at += 1
-                begin[p, need] = at
-                last = 0 if stays[way] else slots - 1
-                found, swayed, paid, late_slot, late_paid = cheapest_start(
-                    free[p], power, edges_s, area, tail, least, at, last, need, watts[way],
-                    run_s[way], wait[job], omega[job], due_s[job], latest_s[job], rents[p], best,
-                )  # fmt: skip
-                now = now or (at == 0 and power[0] >= watts[way])
-                if found >= 0:
-                    best, best_way, best_at, best_paid = swayed, way, found, paid
-                if late_slot >= 0 and late_paid < late:
-                    late, late_way, late_at = late_paid, way, late_slot
+            best_way, best_at, best_paid, late_way, late_at, late_paid, now = cheapest_way(
+                free, power, edges_s, area, tail, least, first[job], first[job + 1], pool, gpus,
+                run_s, watts, stays, wait[job], omega[job], due_s[job], latest_s[job], rents, begin,
+            )  # fmt: skip
             if best_way < 0 and stay >= 0:
                 # Watts that are drawn already are no reason to stop.
                 found, _, paid, _, _ = cheapest_start(
@@ -151,7 +169,7 @@ def construct(
                 if found >= 0:
                     best_way, best_at, best_paid = stay, 0, paid
             if best_way < 0 and late_way >= 0:
-                best_way, best_at, best_paid = late_way, late_at, late
+                best_way, best_at, best_paid = late_way, late_at, late_paid
             if best_way < 0:
                 best_way, best_paid = beyond(
                     first[job], first[job + 1], run_s, watts, edges_s[slots], tail, wait[job],

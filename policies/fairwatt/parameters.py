@@ -5,10 +5,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from policies.bench.parameters import (
+    PATIENCE_S,
     BlockPlacement,
     DefaultRunS,
     MaxPreemptions,
     MinRunS,
+    PatienceS,
     StartClock,
 )
 from policies.contract.parameters import Finite
@@ -21,6 +23,7 @@ class FairwattParameters(Finite, frozen=True):
     min_run_s: MinRunS = 60.0
     max_preemptions: MaxPreemptions = 256
     clock: StartClock = "max"
+    patience_s: PatienceS = PATIENCE_S
     wait_price_per_h: Annotated[
         float,
         Meta(
@@ -30,6 +33,15 @@ class FairwattParameters(Finite, frozen=True):
             "dial between cheap and fast.",
         ),
     ] = 0.1
+    priority_step: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1000,
+            description="Steps of priority that double what a job's waiting is worth, compared "
+            "with that of others; 0 ignores priorities.",
+        ),
+    ] = 25.0
     carbon_price_per_kg: Annotated[
         float, Meta(ge=0, le=1e6, description="Price of a kg of CO2, added to that of energy.")
     ] = 0.0
@@ -84,7 +96,8 @@ class FairwattParameters(Finite, frozen=True):
     power_off: Annotated[
         bool,
         Meta(
-            description="Whether nodes that nothing needs are switched off, unless the site does."
+            description="Whether nodes that nothing needs are switched off, where the cluster "
+            "allows it and the site does not do so itself."
         ),
     ] = True
     default_run_s: DefaultRunS = 3600.0
@@ -108,5 +121,5 @@ class FairwattParameters(Finite, frozen=True):
 
     @property
     def switches(self) -> bool:
-        """Whether plans switch nodes."""
+        """Whether plans switch nodes off."""
         return self.power_off and not self.empty_nodes_off

@@ -46,6 +46,8 @@ class PlanWriter:
         self._held_way: list[int] = problem.wants.held.tolist()
         self._pool: list[int] = problem.ways.pool.tolist()
         self._gpus: list[int] = problem.ways.gpus.tolist()
+        self._kind: list[int] = problem.ways.gpu_type.tolist()
+        self._clock_mhz: list[int] = problem.ways.clock_mhz.tolist()
         self._urgency: list[float] = urgency(problem).tolist()
         self._lost_s: list[float] = lost_s(self.snapshot)[problem.rows].tolist()
 
@@ -98,7 +100,7 @@ class PlanWriter:
             if pool[other] != pool[way] or gpus[other] >= gpus[way]:
                 continue
             # The quickest comes first; the clock that was chosen is the one to keep.
-            if gpus[other] not in found or self._clock(other) == self._clock(way):
+            if gpus[other] not in found or self._clock_mhz[other] == self._clock_mhz[way]:
                 found[gpus[other]] = other
         least = gpus[above] if above >= 0 else 0
         yield from (found[count] for count in sorted(found, reverse=True) if count > least)
@@ -113,7 +115,7 @@ class PlanWriter:
         pieces = self._place(job, way)
         if pieces is None:
             return False
-        self.draft.write(Start, self._rows[job], pieces, self._clock(way))
+        self.draft.write(Start, self._rows[job], pieces, self._clock_mhz[way])
         self.started[job] = way
         return True
 
@@ -128,7 +130,7 @@ class PlanWriter:
     def _room(self, job: int, way: int) -> list[RowPiece] | None:
         """Where the job would go, with what residents can do without; nothing is taken."""
         ledger, ask = self.ledger, self._ask(job, way)
-        kind = int(self.problem.ways.gpu_type[way])
+        kind = self._kind[way]
         if kind not in ledger.types_within_quota(self._tenant[job], ask):
             return None
         if self.tuner is not None:
@@ -154,20 +156,19 @@ class PlanWriter:
             seen.add(shape)
 
     def _ask(self, job: int, way: int) -> Ask:
-        ways = self.problem.ways
-        kind, gpus = int(ways.gpu_type[way]), int(ways.gpus[way])
-        key = self._shape_of[job], kind, gpus, self._clock(way)
+        kind, gpus = self._kind[way], self._gpus[way]
+        key = self._shape_of[job], kind, gpus, self._clock_mhz[way]
         if key not in self._asks:
             shape = self._shapes[key[0]]._replace(gpu_types=1 << kind, gpus=gpus)
             ask = self.ledger.ask(shape, like_job=self._rows[job])
             if ask.watts:
-                ask.watts = self._watts(job, gpus, self._clock(way))
+                ask.watts = self._watts(job, gpus, self._clock_mhz[way])
             self._asks[key] = ask
         return self._asks[key]
 
     def _newcomer(self, job: int, way: int, tuner: ShareTuner) -> Newcomer:
         ask, row = self._ask(job, way), self._rows[job]
-        kind = int(self.problem.ways.gpu_type[way])
+        kind = self._kind[way]
         shape = self._shapes[self._shape_of[job]]._replace(gpu_types=1 << kind, gpus=ask.gpus)
         needs = tuner.roster.needs(row, ask.gpus)
         return Newcomer(row, ask.gpus, self._tenant[job], shape, needs, tuple(ask.watts))
@@ -179,15 +180,11 @@ class PlanWriter:
         watts: list[float] = each[0].tolist()
         return watts
 
-    def _clock(self, way: int) -> int:
-        return int(self.problem.ways.clock_mhz[way])
-
     def _change(self, job: int, way: int) -> bool:
         """Give a running job what was chosen; where that finds no room it keeps what it has."""
-        ways, ledger, stay = self.problem.ways, self.ledger, self._held_way[job]
-        held = self._held(job)
-        kind, count = int(ways.gpu_type[stay]), int(ways.gpus[stay])
-        if (kind, count) == (int(ways.gpu_type[way]), int(ways.gpus[way])):
+        ledger, held, stay = self.ledger, self._held(job), self._held_way[job]
+        same_count = self._gpus[way] == self._gpus[stay]
+        if same_count and self._kind[way] == self._kind[stay]:
             self._set_clock(job, way)
             return True
         self._give_back(job, held)
@@ -199,16 +196,17 @@ class PlanWriter:
             # GPUs that it leaves are free only once it has left them.
             left = [(node, mask & ledger.free[node], 0, 0) for node, mask, _, _ in held]
             ledger.take([piece for piece in left if piece[1]])
-        same_count = int(ways.gpus[way]) == count
-        self.draft.write(Move if same_count else Resize, self._rows[job], pieces, self._clock(way))
+        self.draft.write(
+            Move if same_count else Resize, self._rows[job], pieces, self._clock_mhz[way]
+        )
         return True
 
     def _set_clock(self, job: int, way: int) -> None:
-        clock, row = self._clock(way), self._rows[job]
+        clock, row = self._clock_mhz[way], self._rows[job]
         if clock == self.snapshot.jobs.clock_mhz[row] or self._touched(job):
             return
         watts = self._ask(job, way).watts
-        gpu_w = watts[int(self.problem.ways.gpu_type[way])] if watts else 0.0
+        gpu_w = watts[self._kind[way]] if watts else 0.0
         if self.draft.set_clock(row, gpu_w, clock):
             self._freeze(job)
 
@@ -233,7 +231,7 @@ class PlanWriter:
 
     def _cheapest(self, job: int, way: int, victims: LessUrgent) -> list[int]:
         """What a job has given up of its CPUs is not there twice, unless all that it has is."""
-        ask, kind = self._ask(job, way), int(self.problem.ways.gpu_type[way])
+        ask, kind = self._ask(job, way), self._kind[way]
         while True:
             stopped = victims.cheapest(self._urgency[job], ask.gpus, *self._widths(ask, kind))
             givers = [one for one in stopped if self._touched(one)]

@@ -1,11 +1,17 @@
 """One objective in money: plan everybody ahead, do what is due now, say when the rest follows."""
 
+from collections.abc import Mapping
+from functools import partial
+
 import numpy as np
 
 from policies.bench.draft import PlanDraft
+from policies.bench.expecting import expected
 from policies.bench.machine_layout import LayoutCache
-from policies.bench.placement import placing_ledger
+from policies.bench.placement import placing_ledger, takes_of
 from policies.bench.power import budget_w
+from policies.bench.reservations import Reservations, reserve
+from policies.bench.roster import startable
 from policies.bench.shares.job_shares import JobShares
 from policies.bench.shares.needs_table import NeedsTable
 from policies.contract.columns import F64, Bool
@@ -21,7 +27,10 @@ from policies.fairwatt.share_tuner import ShareTuner
 from policies.fairwatt.sharing import share_out
 from policies.fairwatt.speeds import sensitive
 from policies.fairwatt.switching import switch_nodes
+from policies.fairwatt.unhindered import start_unhindered
 from policies.fairwatt.widths import widened
+from policies.pricing.flat_price import flat_price
+from policies.pricing.price_line import price_line
 
 
 class Fairwatt:
@@ -30,12 +39,11 @@ class Fairwatt:
 
     def __init__(self, parameters: FairwattParameters) -> None:
         self.parameters = parameters
-        # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._needs_table: NeedsTable | None = None
         self._layouts = LayoutCache()
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        given = self.parameters
+        given, reservations = self.parameters, self._reservations(snapshot)
+        snapshot = reservations.seen
         needs_table = self._needs_of(snapshot)
         problem = problem_of(snapshot, given, needs_table)
         found = choose(
@@ -52,7 +60,7 @@ class Fairwatt:
             if needs_table is None
             else ShareTuner(ledger, JobShares(within.snapshot, needs_table))
         )
-        draft = PlanDraft(ledger)
+        draft = PlanDraft(ledger, reservations)
         writer = PlanWriter(
             within,
             draft,
@@ -65,31 +73,66 @@ class Fairwatt:
             share_out(
                 within, schedule, draft, tuner, hysteresis=given.hysteresis, moves=given.resize
             )
-        if given.switches:
-            switch_nodes(problem, schedule, draft, writer.lacks)
-        if within is not problem:
-            # A peak is no power budget: whoever waits below it, waits for another reason.
-            ledger.watts_left += budget_w(snapshot) - budget_w(within.snapshot)
-        until_s, for_tariff = _starts_later(found, schedule)
-        return draft.plan(
+        switch_nodes(problem, schedule, draft, writer.lacks, sleeps=given.switches)
+        until_s, kept_back = _starts_later(found, schedule)
+        plan = draft.plan(
             within.rows[schedule.order[within.wants.held[schedule.order] < 0]],
             objective=found.total,
             shown=_shown(found),
-            expected=tuple(_expected(problem, job, way) for job, way in writer.started.items()),
+            expected=self._expected(problem, draft, writer.started),
             until_s=until_s,
-            for_tariff=for_tariff,
+            kept_back=kept_back,
+            for_tariff=lambda: self._for_tariff(reservations.whole, kept_back),
+            only_room=lambda: self._only_room(reservations.whole),
+            lent=False,
         )
+        if within is not problem:
+            # A peak is no power budget: whoever waits below it, waits for another reason.
+            ledger.watts_left += budget_w(snapshot) - budget_w(within.snapshot)
+        return plan
+
+    def _expected(
+        self, problem: FairwattProblem, draft: PlanDraft, started: Mapping[int, int]
+    ) -> tuple[Expected, ...]:
+        """By the prices that are billed: carbon is weighed, not paid for."""
+        given, line = self.parameters, problem.line
+        if given.carbon_price_per_kg:
+            line = price_line(problem.snapshot, given.assumed_price_per_kwh)
+        jobs, ways = list(started), list(started.values())
+        rows: list[int] = problem.rows[jobs].tolist()
+        run_s, weight = problem.ways.run_s[ways], problem.wants.omega[jobs]
+        return expected(draft, line, rows, run_s, weight)
+
+    def _for_tariff(self, snapshot: Snapshot, kept_back: Bool) -> Bool:
+        """Of those kept back, who would start now if all hours cost the same: planned once more."""
+        if not kept_back.any():
+            return kept_back
+        starts = self.plan(flat_price(snapshot)).starts
+        return kept_back & np.isin(snapshot.jobs.id, [start.job for start in starts])
+
+    def _only_room(self, snapshot: Snapshot) -> Bool:
+        found, rows = np.zeros(len(snapshot.jobs), np.bool_), startable(snapshot)
+        found[rows] = start_unhindered(snapshot, self.parameters, rows)
+        return found
 
     def bound(self, snapshot: Snapshot, objective: float) -> float:
-        return lower_bound(problem_of(snapshot, self.parameters), objective)
+        """Of the problem that was planned, in which nodes may be kept for somebody."""
+        seen = self._reservations(snapshot).seen
+        return lower_bound(problem_of(seen, self.parameters), objective)
+
+    def _reservations(self, snapshot: Snapshot) -> Reservations:
+        given = self.parameters
+        return reserve(
+            snapshot,
+            given.patience_s,
+            takes=takes_of(given.placement),
+            wakes=given.switches,
+            willing=partial(start_unhindered, snapshot, given),
+        )
 
     def _needs_of(self, snapshot: Snapshot) -> NeedsTable | None:
         """None where nothing is known about CPUs and memory: then jobs get what they state."""
-        if not sensitive(snapshot):
-            return None
-        if self._needs_table is None or not self._needs_table.serves(snapshot):
-            self._needs_table = NeedsTable(snapshot)
-        return self._needs_table
+        return self._layouts.needs_table(snapshot) if sensitive(snapshot) else None
 
 
 def _starts_later(found: PeakChoice, schedule: SlotSchedule) -> tuple[F64, Bool]:
@@ -102,9 +145,9 @@ def _starts_later(found: PeakChoice, schedule: SlotSchedule) -> tuple[F64, Bool]
     # Who could have started and was not, waits for a better hour, if hours differ at all.
     kept = made.ready & (not problem.line.flat)
     kept |= found.kept_back & bool(len(snapshot.prices))
-    for_tariff = np.zeros(len(snapshot.jobs), np.bool_)
-    for_tariff[problem.rows] = known & kept
-    return until_s, for_tariff
+    kept_back = np.zeros(len(snapshot.jobs), np.bool_)
+    kept_back[problem.rows] = known & kept
+    return until_s, kept_back
 
 
 def _shown(found: PeakChoice) -> dict[str, float]:
@@ -112,11 +155,3 @@ def _shown(found: PeakChoice) -> dict[str, float]:
     if found.problem.draw is not None:
         shown["demand_charge"] = found.charge
     return shown
-
-
-def _expected(problem: FairwattProblem, job: int, way: int) -> Expected:
-    run_s, weight = float(problem.ways.run_s[way]), float(problem.wants.omega[job])
-    energy = float(problem.ways.watts[way] * problem.line.cost(0.0, np.array(run_s)))
-    late_s = max(run_s - float(problem.wants.due_s[job]), 0.0)
-    job_id = int(problem.snapshot.jobs.id[problem.rows[job]])
-    return Expected(job_id, run_s, energy, weight * late_s, weight)

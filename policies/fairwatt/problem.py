@@ -85,7 +85,7 @@ def problem_of(
     builder = WayBuilder(
         snapshot,
         default_run_s=given.default_run_s,
-        empty_nodes_off=given.empty_nodes_off or given.power_off,
+        empty_nodes_off=given.empty_nodes_off or (given.power_off and snapshot.power_off),
         speeds=speeds,
     )
     rows = np.sort(np.concatenate([startable(snapshot), loose]))
@@ -104,7 +104,6 @@ def problem_of(
         fixed=fixed,
         until_s=held.run_s,
         watts=builder.added_w(held),
-        wakes=given.switches,
     )
     wait = _wait_weight(snapshot, rows, ways.least(ways.run_s), given)
     usual_s = _usual_s(ways, line, wait)
@@ -201,6 +200,7 @@ def _wait_weight(snapshot: Snapshot, rows: I64, left_s: F64, given: FairwattPara
     weight = snapshot.tenants.weight
     tenant = snapshot.jobs.tenant[rows]
     plain = given.wait_price_per_h / HOUR_S * weight[tenant]
+    plain = plain * _by_priority(snapshot, rows, plain, given.priority_step)
     here, member = np.unique(tenant, return_inverse=True)
     if len(here) < 2 or not given.fairness:
         return np.asarray(plain, np.float64)
@@ -211,6 +211,16 @@ def _wait_weight(snapshot: Snapshot, rows: I64, left_s: F64, given: FairwattPara
     gained = worse**given.fairness
     mean = np.average(gained[member], weights=plain) if plain.any() else 1.0
     return np.asarray(plain * gained[member] / mean, np.float64)
+
+
+def _by_priority(snapshot: Snapshot, rows: I64, plain: F64, step: float) -> F64:
+    """What priorities multiply the price of waiting by; its mean stays what it is."""
+    priority = snapshot.jobs.priority[rows]
+    if not step or not plain.any():
+        return np.ones(len(rows))
+    # From the highest on, so that no power is too large.
+    factor = np.exp2((priority - priority.max()) / step)
+    return np.asarray(factor / np.average(factor, weights=plain), np.float64)
 
 
 def _lives(snapshot: Snapshot, rows: I64, left_s: F64) -> tuple[F64, F64]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from msgspec.structs import replace
 
 from policies.bench.draft import PlanDraft
 from policies.bench.roster import lost_s
@@ -32,7 +33,7 @@ def share_out(
     movable = _movable(problem, draft) & moves
     tuner.settle(_rank(problem, schedule), movable, _pays(problem, hysteresis))
     for row, written in draft.placed.items():
-        draft.placed[row] = written._replace(pieces=tuner.holdings[row].pieces)
+        draft.placed[row] = replace(written, pieces=tuner.holdings[row].pieces)
     for holding, elsewhere in tuner.changed():
         clock_mhz = int(problem.snapshot.jobs.clock_mhz[holding.row])
         draft.write(Move if elsewhere else Retune, holding.row, holding.pieces, clock_mhz)

@@ -8,7 +8,7 @@ from policies.bench.power import held_gpus
 from policies.bench.shares.needs_table import NeedsTable
 from policies.bench.ways import relative_speed
 from policies.contract.columns import F64, I32, I64, numbered
-from policies.contract.snapshot import JobState, NodeState, Snapshot
+from policies.contract.snapshot import Blocked, JobState, NodeState, Snapshot
 
 
 def sensitive(snapshot: Snapshot) -> bool:
@@ -18,7 +18,9 @@ def sensitive(snapshot: Snapshot) -> bool:
         return False
     # The last entry is read by jobs without a profile.
     known = np.append((speed > 0).any(axis=(1, 2)), False)
-    return bool(known[snapshot.jobs.profile].any())
+    jobs = snapshot.jobs
+    at_hand = (jobs.state != JobState.QUEUED) | (jobs.blocked == Blocked.NO)
+    return bool(known[jobs.profile[at_hand]].any())
 
 
 class Speeds(NamedTuple):

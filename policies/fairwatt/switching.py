@@ -24,11 +24,19 @@ class Lack(NamedTuple):
 
 
 def switch_nodes(
-    problem: FairwattProblem, schedule: SlotSchedule, draft: PlanDraft, lacks: Sequence[Lack]
+    problem: FairwattProblem,
+    schedule: SlotSchedule,
+    draft: PlanDraft,
+    lacks: Sequence[Lack],
+    *,
+    sleeps: bool,
 ) -> None:
     """By what the jobs are to have now and soon, within the watts that this round leaves."""
     snapshot = problem.snapshot
     nodes, free = snapshot.nodes, draft.ledger.free
+    sleeps &= snapshot.power_off
+    if not sleeps and not (nodes.state == NodeState.OFF).any():
+        return
     pool = pools(snapshot, nodes.partition, nodes.gpu_type)
     wanted = _wanted(problem, schedule, lacks, pool)
     # What boots already, and what is on and empty, comes before what would have to be woken.
@@ -41,7 +49,7 @@ def switch_nodes(
                 if state == NodeState.OFF and not draft.wake(node):
                     continue
                 wanted[at] -= width
-            elif state == NodeState.READY:
+            elif state == NodeState.READY and sleeps:
                 draft.sleep(node)
 
 

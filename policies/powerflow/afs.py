@@ -1,40 +1,57 @@
 """AFS-style growth (Hwang et al., NSDI 2021): the next GPU goes where it shortens the mean most.
 
-Of two jobs the shorter one gets it, unless the longer one makes more of it. Counts double, so a
-step is judged by its gain per GPU.
+Of two jobs the shorter one gets it, unless the longer one makes more of it. Counts double at least,
+so a step is judged by its gain per GPU.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from policies.powerflow.candidates import Candidate
 from policies.powerflow.greedy import step
 from policies.powerflow.pools import PoolRoom
 
 
+class _Growing(NamedTuple):
+    """A job as it is, and the throughput it would gain per GPU; 0 past its peak."""
+
+    job: Candidate
+    left_s: float
+    speed: float
+    per_gpu: float
+
+    @classmethod
+    def of(cls, one: Candidate) -> "_Growing":
+        ladder, rung, clock = one.ladder, one.rung, one.clock
+        speed, wider = ladder.throughput[rung][clock], ladder.wider(rung, clock)
+        per_gpu = 0.0
+        if wider:
+            more = ladder.counts[wider[-1]] - ladder.counts[rung]
+            per_gpu = (ladder.throughput[wider[-1]][clock] - speed) / more
+        return cls(one, one.left_s(rung, clock), speed, per_gpu)
+
+
 def future_share(room: PoolRoom, candidates: Sequence[Candidate]) -> None:
-    growing = [one for one in candidates if one.rung >= 0 and one.movable and _per_gpu(one) > 0]
+    have = [_Growing.of(one) for one in candidates if one.rung >= 0 and one.movable]
+    growing = [one for one in have if one.per_gpu > 0]
     while growing:
-        best = growing[0]
-        for other in growing[1:]:
-            best = _prefer(best, other)
-        if not step(room, best, best.rung + 1, best.clock) or _per_gpu(best) <= 0:
-            growing.remove(best)
+        at = 0
+        for other in range(1, len(growing)):
+            if _prefers_other(growing[at], growing[other]):
+                at = other
+        grown = _widen(room, growing[at].job)
+        growing[at] = _Growing.of(growing[at].job)
+        if not grown or growing[at].per_gpu <= 0:
+            del growing[at]
 
 
-def _per_gpu(one: Candidate) -> float:
-    """Throughput gained per GPU of the next doubling; 0 past the peak."""
-    ladder, rung = one.ladder, one.rung
-    if rung + 1 >= len(ladder.counts):
-        return 0.0
-    gained = ladder.throughput[rung + 1][one.clock] - ladder.throughput[rung][one.clock]
-    return gained / ladder.counts[rung]
+def _widen(room: PoolRoom, one: Candidate) -> bool:
+    """To what gains most per GPU, or as far on the way there as there is room."""
+    wider = one.ladder.wider(one.rung, one.clock)
+    return any(step(room, one, rung, one.clock) for rung in reversed(wider))
 
 
-def _prefer(one: Candidate, other: Candidate) -> Candidate:
-    short, long = one, other
-    if one.left_s(one.rung, one.clock) > other.left_s(other.rung, other.clock):
-        short, long = other, one
-    more_short, more_long = _per_gpu(short), _per_gpu(long)
-    now_short = short.ladder.throughput[short.rung][short.clock]
-    then_long = long.ladder.throughput[long.rung][long.clock] + more_long
-    return long if more_long / then_long > more_short / now_short else short
+def _prefers_other(one: _Growing, other: _Growing) -> bool:
+    if one.left_s <= other.left_s:
+        return other.per_gpu / (other.speed + other.per_gpu) > one.per_gpu / one.speed
+    return one.per_gpu / (one.speed + one.per_gpu) <= other.per_gpu / other.speed

@@ -10,6 +10,7 @@ from policies.bench.ledger import Ask, RowPiece
 from policies.bench.power import held_gpus
 from policies.bench.roster import (
     borrowing,
+    in_turn,
     lost_s,
     on_unready_node,
     remaining_s,
@@ -64,6 +65,10 @@ class Candidate:
         """What it is to have; 0 when it is to wait."""
         return 0 if self.rung == WAITS else self.ladder.counts[self.rung]
 
+    def narrower(self) -> list[int]:
+        """What it makes do with where its rung is not to be had, the widest first."""
+        return [rung for rung in reversed(self.ladder.rising(self.clock)) if rung < self.rung]
+
     def ask(self, draft: PlanDraft, gpus: int, gpu_w: float | None = None) -> Ask:
         """For so many GPUs where it is to be; without `gpu_w` watts are not looked at."""
         return draft.ask(self.row, self.place.partition, self.place.kind, gpus, gpu_w)
@@ -86,21 +91,26 @@ def movable_jobs(snapshot: Snapshot, tuned: Bool, min_run_s: float) -> Bool:
 def candidates_of(room: PoolRoom, ladders: Ladders, movable: Bool, tuned: Bool) -> list[Candidate]:
     """Running jobs that stay where they are, then everybody else, shortest remaining first."""
     jobs = room.snapshot.jobs
-    chosen = np.flatnonzero(waiting(room.snapshot) | tuned)
-    builder = _Builder(room, ladders, movable, tuned)
+    chosen = np.flatnonzero((waiting(room.snapshot) & _typed(room.snapshot)) | tuned)
+    builder = _CandidateBuilder(room, ladders, movable, tuned)
     found = [builder.build(row) for row in chosen.tolist()]
-    order = np.lexsort(
-        (
-            jobs.id[chosen],
-            jobs.submitted_s[chosen],
-            np.array([one.rank_s for one in found]),
-            np.array([one.movable for one in found]),
-        )
+    rank_s, movable_too = (
+        np.array([one.rank_s for one in found]),
+        np.array([one.movable for one in found], np.bool_),
     )
+    position = np.empty(len(jobs), np.int64)
+    position[chosen] = np.arange(len(chosen))
+    order = position[in_turn(room.snapshot, chosen, rank_s, movable_too)]
     return [found[at] for at in order.tolist()]
 
 
-class _Builder:
+def _typed(snapshot: Snapshot) -> Bool:
+    """Jobs that allow a GPU type that there is; others wait, whatever is decided."""
+    known = np.uint64((1 << len(snapshot.gpu_types)) - 1)
+    return np.asarray(snapshot.jobs.gpu_types & known > 0)
+
+
+class _CandidateBuilder:
     """Columns as lists: they are read row by row."""
 
     def __init__(self, room: PoolRoom, ladders: Ladders, movable: Bool, tuned: Bool) -> None:
@@ -163,10 +173,8 @@ class _Builder:
 
     def _anywhere(self, row: int) -> list[tuple[Pool, Ladder]]:
         low, high, profile = self.min_gpus[row], self.max_gpus[row], self.profile[row]
-        options = [
+        return [
             (self.room.pool(self.partition[row], kind), self.ladders.of(profile, kind, low, high))
             for kind in self.kinds
             if self.gpu_types[row] >> kind & 1
         ]
-        # No GPU type that there is: a pool of its own, without GPUs.
-        return options or [(Pool(self.partition[row], 0), self.ladders.of(-1, 0, low, high))]

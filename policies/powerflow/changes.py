@@ -127,9 +127,8 @@ class Changes:
         pool = one.place
         if (pool.partition, pool.kind) in self.releasing:
             return False
-        for rung in range(one.rung - 1, -1, -1):
-            if self._start_at(one, rung, min(one.clock, len(one.ladder.mhz[rung]) - 1)):
-                return True
+        if any(self._start_at(one, rung, one.clock) for rung in one.narrower()):
+            return True
         return any(self._start_elsewhere(one, at) for at in range(len(one.options)))
 
     def _start_elsewhere(self, one: Candidate, at: int) -> bool:
@@ -172,7 +171,9 @@ class Changes:
             if self.draft.acted(one.row) or not one.movable or one.gpus <= one.held:
                 continue
             rung = one.ladder.rung_of(one.held)
-            for wider in range(one.rung, max(rung, -1), -1):
+            for wider in (one.rung, *one.narrower()):
+                if one.ladder.counts[wider] <= one.held:
+                    break
                 if rung >= 0:
                     gain_s = one.left_s(rung, one.clock) - one.left_s(wider, one.clock)
                     if not gain_s > one.cost_s:
@@ -186,7 +187,7 @@ class Changes:
         """Its own GPUs count as free for itself, and for nobody else in this round."""
         ledger, ladder = self.ledger, one.ladder
         ask = one.ask(self.draft, ladder.counts[rung])
-        if one.place.kind not in ledger.types_within_quota(one.tenant, ask):
+        if not ledger.within_quota(one.tenant, one.place.kind, ask.gpus - one.held):
             return False
         mark = self.draft.mark()
         ledger.give(one.pieces)

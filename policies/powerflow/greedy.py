@@ -12,16 +12,33 @@ Growth = Callable[[PoolRoom, Sequence[Candidate]], None]
 
 
 def footing(room: PoolRoom, candidates: Sequence[Candidate]) -> None:
-    """The fewest GPUs at the most efficient clock, in order; what does not fit waits."""
+    """The fewest GPUs at the most efficient clock, in order; what does not fit waits.
+
+    Of a partition in which nobody fits so, the first that fits at its least watts runs like that.
+    """
     for one in candidates:
-        if not one.movable:
+        if one.movable:
+            _settle(room, one, lambda ladder: ladder.efficient[0])
+        else:
             _keep(room, one)
-            continue
-        for pool, ladder in one.options:
-            clock = ladder.efficient[0]
-            if room.take(pool, one.tenant, ladder.counts[0], _watts(room, pool, ladder, 0, clock)):
-                one.pool, one.rung, one.clock = pool, 0, clock
-                break
+    busy = {one.place.partition for one in candidates if one.rung >= 0}
+    for one in candidates if room.limited else ():
+        if one.place.partition not in busy and _settle(room, one, _frugal):
+            busy.add(one.place.partition)
+
+
+def _settle(room: PoolRoom, one: Candidate, clock_of: Callable[[Ladder], int]) -> bool:
+    for pool, ladder in one.options:
+        clock = clock_of(ladder)
+        if room.take(pool, one.tenant, ladder.counts[0], _watts(room, pool, ladder, 0, clock)):
+            one.pool, one.rung, one.clock = pool, 0, clock
+            return True
+    return False
+
+
+def _frugal(ladder: Ladder) -> int:
+    """The clock of least watts on the fewest GPUs."""
+    return min(range(len(ladder.watts[0])), key=ladder.watts[0].__getitem__)
 
 
 def _keep(room: PoolRoom, one: Candidate) -> None:
@@ -29,30 +46,33 @@ def _keep(room: PoolRoom, one: Candidate) -> None:
     pool, ladder = one.place, one.ladder
     one.rung, one.clock = 0, ladder.efficient[0]
     if not room.take(pool, one.tenant, 0, _watts(room, pool, ladder, 0, one.clock)):
-        one.clock = min(range(len(ladder.watts[0])), key=ladder.watts[0].__getitem__)
+        one.clock = _frugal(ladder)
         room.draw(pool, _watts(room, pool, ladder, 0, one.clock))
 
 
 def marginal(room: PoolRoom, candidates: Sequence[Candidate]) -> None:
-    """Twice the GPUs or the next clock, whichever gains most time for its energy, until none fits.
+    """More GPUs or a higher clock, whichever gains most time for its energy, until none fits.
 
-    PoolRoom only shrinks, so a step that does not fit once never fits from the same configuration.
+    PoolRoom only shrinks, so a step that does not fit once never fits from the same configuration:
+    every job has one step in the heap, and the next best once that one does not fit.
     """
-    heap: list[tuple[float, float, int, int, int]] = []
+    heap: list[tuple[float, float, int, int]] = []
     for at, one in enumerate(candidates):
         if one.rung >= 0:
-            _push(heap, at, one)
+            _push(heap, at, one, 0)
     while heap:
-        *_, at, rung, clock = heapq.heappop(heap)
+        *_, at, tried = heapq.heappop(heap)
         one = candidates[at]
-        stale = rung < one.rung or clock < one.clock or rung + clock != one.rung + one.clock + 1
-        if not stale and step(room, one, rung, clock):
-            _push(heap, at, one)
+        to = one.ladder.steps(one.rung, one.clock)[tried]
+        fits = step(room, one, to.rung, to.clock)
+        _push(heap, at, one, 0 if fits else tried + 1)
 
 
-def _push(heap: list[tuple[float, float, int, int, int]], at: int, one: Candidate) -> None:
-    for order, gain_order, rung, clock in one.ladder.steps(one.rung, one.clock):
-        heapq.heappush(heap, (order, gain_order, at, rung, clock))
+def _push(heap: list[tuple[float, float, int, int]], at: int, one: Candidate, tried: int) -> None:
+    steps = one.ladder.steps(one.rung, one.clock)
+    if tried < len(steps):
+        best = steps[tried]
+        heapq.heappush(heap, (best.order, best.gain_order, at, tried))
 
 
 def step(room: PoolRoom, one: Candidate, rung: int, clock: int) -> bool:

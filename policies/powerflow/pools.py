@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.bench.power import (
-    budget_w,
     busy_gpu_w,
     host_watts_per_gpu,
     limited,
@@ -18,9 +17,11 @@ from policies.bench.power import (
     partition_budgets_w,
     per_partition,
     piece_watts,
+    watts_left,
     watts_per_gpu,
 )
 from policies.contract.columns import Bool
+from policies.contract.plan_columns import Placed
 from policies.contract.snapshot import UNLIMITED, JobState, NodeState, Snapshot
 
 PoolKey = tuple[int, int]
@@ -106,43 +107,25 @@ class PoolRoom:
         self.partition_watts_left = partition_budgets_w(snapshot)
         if not self.limited:
             return
-        nodes, held = snapshot.nodes, snapshot.placements
-        asleep = {one.node for pool in self.pools.values() for one in pool.asleep}
-        awake = [
-            node
-            for node in np.flatnonzero(nodes.state != NodeState.OFF).tolist()
-            if node not in asleep
-        ]
-        idle = per_partition(snapshot, np.array(awake, np.int64), node_idle_w(snapshot)[awake])
+        held, on = snapshot.placements, snapshot.nodes.state != NodeState.OFF
+        on[[one.node for pool in self.pools.values() for one in pool.asleep]] = False
+        awake = np.flatnonzero(on)
+        idle = per_partition(snapshot, awake, node_idle_w(snapshot)[awake])
         watts = piece_watts(snapshot, watts_per_gpu(snapshot))
         watts[tuned[held.job_of_piece()]] = 0.0
         drawn = idle + per_partition(snapshot, held.node.astype(np.int64), watts)
-        self.watts_left = budget_w(snapshot) - float(drawn.sum())
-        for partition, used in enumerate(drawn.tolist()):
-            self.partition_watts_left[partition] -= used
+        self.watts_left, self.partition_watts_left = watts_left(snapshot, drawn)
 
     def _open_quotas(self, movable: Bool) -> None:
         snapshot = self.snapshot
-        tenants, held = snapshot.tenants, snapshot.placements
-        job = held.job_of_piece()
-        ours = movable[job]
-        shape = tenants.used_by_type.shape
-        cell = snapshot.jobs.tenant[job] * shape[1] + snapshot.nodes.gpu_type[held.node]
-        given = np.bincount(
-            cell[ours], np.bitwise_count(held.gpus[ours]), minlength=shape[0] * shape[1]
-        ).reshape(shape)
-        by_type = np.where(
-            tenants.quota_by_type == UNLIMITED,
-            np.inf,
-            tenants.quota_by_type - tenants.used_by_type + given,
-        )
-        total = np.where(
-            tenants.quota_gpus == UNLIMITED,
-            np.inf,
-            tenants.quota_gpus - tenants.used_gpus + given.sum(axis=1),
-        )
-        self.quota_left: list[float] = total.tolist()
-        self.type_quota_left: list[list[float]] = by_type.tolist()
+        tenants, held = snapshot.tenants, Placed.held(snapshot)
+        given = held.only(movable[held.job]).per_tenant_and_type(snapshot)
+        total = tenants.quota_gpus - tenants.used_gpus + given.sum(axis=1)
+        by_type = tenants.quota_by_type - tenants.used_by_type + given
+        left = np.where(tenants.quota_gpus == UNLIMITED, np.inf, total)
+        type_left = np.where(tenants.quota_by_type == UNLIMITED, np.inf, by_type)
+        self.quota_left: list[float] = left.tolist()
+        self.type_quota_left: list[list[float]] = type_left.tolist()
 
     def added_w(self, pool: Pool, gpus: int, gpu_w: float) -> float:
         """What busy GPUs add to their idle nodes."""

@@ -13,10 +13,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 J_PER_KWH = 3_600_000
-# cheapest_start compares at most about this many (job, candidate start) pairs at once: 8 MB each.
-PAIRS_AT_ONCE = 1_000_000
-# Equal nights differ by rounding; a job must not wait a day longer for the last bit of a float.
-TIE = 1e-9
 
 
 class PriceWindow(NamedTuple):
@@ -85,30 +81,6 @@ class PriceCurve:
         changes = np.append(self.edges_s[:-1].astype(np.float64), np.inf)
         return np.asarray(changes[np.searchsorted(self.edges_s[:-1], t, side="right")])
 
-    def next_below(self, t_s: ArrayLike, price: ArrayLike) -> FloatArray:
-        """The first moment from t_s on that is known to be cheaper than price, else infinity."""
-        t, bar = np.broadcast_arrays(np.asarray(t_s, np.float64), np.asarray(price, np.float64))
-        cheaper = (self.prices < bar[..., None]) & (self.edges_s[1:] > t[..., None])
-        start = np.maximum(self.edges_s[cheaper.argmax(axis=-1)], t)
-        return np.where(cheaper.any(axis=-1), start, np.inf)
-
-    def cheapest_start(
-        self, duration_s: ArrayLike, earliest_s: ArrayLike, latest_s: ArrayLike
-    ) -> FloatArray:
-        """The earliest of the cheapest known starts; earliest_s itself if its cost is unknown.
-
-        A start that is late already (latest_s < earliest_s) does not wait either.
-        """
-        duration, earliest, latest = np.broadcast_arrays(
-            *(np.asarray(given, np.float64) for given in (duration_s, earliest_s, latest_s))
-        )
-        # Starts beyond this have no known cost; also turns "no deadline" (infinity) finite.
-        latest = np.maximum(np.minimum(latest, self.end_s - duration), earliest)
-        rows = np.column_stack([duration.ravel(), earliest.ravel(), latest.ravel()])
-        blocks = 1 + 2 * len(rows) * len(self.edges_s) // PAIRS_AT_ONCE
-        starts = [self._cheapest_starts(block) for block in np.array_split(rows, blocks)]
-        return np.concatenate(starts).reshape(duration.shape)
-
     def windows(self, t0_s: float, t1_s: float) -> Iterator[PriceWindow]:
         """[t0_s, t1_s) cut at every change of price, without rounding; parts unknown are None."""
         if t0_s < min(t1_s, self.start_s):
@@ -121,21 +93,6 @@ class PriceCurve:
             yield PriceWindow(low, high, self.exact_prices[i])
         if max(t0_s, self.end_s) < t1_s:
             yield PriceWindow(max(t0_s, self.end_s), t1_s, None)
-
-    def _cheapest_starts(self, rows: FloatArray) -> FloatArray:
-        duration, earliest, latest = (column[:, None] for column in rows.T)
-        # Cost is linear in the start while neither end of the run crosses an edge, so that the
-        # best start has an edge at one of its ends, or is a bound.
-        edges = np.broadcast_to(self.edges_s.astype(np.float64), (len(rows), len(self.edges_s)))
-        starts = np.hstack([earliest, latest, edges, edges - duration])
-        starts = np.clip(starts, earliest, latest)
-        costs = self.integral(starts, starts + duration)
-        unknown_now = np.isnan(costs[:, 0])
-        costs = np.where(np.isnan(costs), np.inf, costs)
-        tie = TIE * duration * np.abs(self._known_prices).max()
-        cheapest = costs <= costs.min(axis=1, keepdims=True) + tie
-        best = np.where(cheapest, starts, np.inf).min(axis=1)
-        return np.asarray(np.where(unknown_now, earliest[:, 0], best))
 
     def _segment(self, t: FloatArray) -> IntArray:
         found = np.searchsorted(self.edges_s, t, side="right") - 1

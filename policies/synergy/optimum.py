@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import linprog
 
 from policies.bench.shares.needs import Needs, Share
 from policies.contract.columns import F64
@@ -44,6 +43,9 @@ def optimum(claims: Sequence[JobGroup], cpus: int, mem_mib: int) -> Optimum | No
             kind.append(at)
     if not speed:
         return Optimum(0.0, ())
+    # Half a second that only whoever solves one needs.
+    from scipy.optimize import linprog  # noqa: PLC0415
+
     of_kind: F64 = (np.array(kind) == np.arange(len(claims))[:, None]).astype(np.float64)
     found = linprog(
         -np.array(speed),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from policies.bench.parameters import MaxPreemptions, MinRunS
+from policies.bench.parameters import PATIENCE_S, MaxPreemptions, MinRunS, PatienceS
 from policies.contract.parameters import Finite
 
 PackingName = Literal["proportional", "greedy", "tune", "opt"]
@@ -41,3 +41,4 @@ class SynergyParameters(Finite, frozen=True):
             "other no slower."
         ),
     ] = False
+    patience_s: PatienceS = PATIENCE_S

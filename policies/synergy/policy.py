@@ -13,6 +13,7 @@ from policies.bench.draft import PlanDraft
 from policies.bench.ledger import Ledger, RowPiece
 from policies.bench.machine_layout import LayoutCache
 from policies.bench.orderings import ranked
+from policies.bench.reservations import Reservations, reserve
 from policies.bench.roster import lost_s, remaining_s, stoppable, waiting
 from policies.bench.shares.exchange import exchange
 from policies.bench.shares.job_shares import JobShares
@@ -21,9 +22,8 @@ from policies.bench.shares.needs_table import NeedsTable
 from policies.bench.shares.packing import Packing
 from policies.bench.shares.share_ledger import Holding, ShareLedger
 from policies.bench.victims.cover import Victim
-from policies.bench.victims.outlook import Preemptor
 from policies.bench.victims.preemption import Preemption
-from policies.bench.victims.table import Victims
+from policies.bench.victims.table import Preemptor, Victims
 from policies.contract.columns import F64, I64, Bool
 from policies.contract.plan import Move, Plan, Retune, Start
 from policies.contract.snapshot import JobState, Snapshot
@@ -49,14 +49,12 @@ class Synergy:
 
     def __init__(self, rules: SynergyParameters) -> None:
         self.rules = rules
-        # Kept from round to round only to spare work: no plan depends on what lies here.
-        self._needs_table: NeedsTable | None = None
         self._layouts = LayoutCache()
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        if self._needs_table is None or not self._needs_table.serves(snapshot):
-            self._needs_table = NeedsTable(snapshot)
-        return _Round(self.rules, snapshot, self._needs_table, self._layouts).plan()
+        reservations = reserve(snapshot, self.rules.patience_s)
+        needs_table = self._layouts.needs_table(snapshot)
+        return _Round(self.rules, reservations, needs_table, self._layouts).plan()
 
 
 @dataclass(slots=True)
@@ -74,12 +72,14 @@ class _Round:
     def __init__(
         self,
         rules: SynergyParameters,
-        snapshot: Snapshot,
+        reservations: Reservations,
         needs_table: NeedsTable,
         layouts: LayoutCache,
     ) -> None:
+        snapshot = reservations.seen
         jobs = snapshot.jobs
         self.rules = rules
+        self.reservations = reservations
         self.snapshot = snapshot
         self._layouts = layouts
         self.roster = JobShares(snapshot, needs_table)
@@ -165,7 +165,7 @@ class _Round:
             # CPUs and memory can be had from others; only a stated request must be there as it is.
             ask = packed.packing.ask(job, Share(job.shape.cpus_per_gpu, job.shape.mem_mib_per_gpu))
             types = ledger.types_within_quota(job.tenant, ask)
-            if not types or ledger.would_place(ask, types):
+            if not types or any(ledger.where(ask, kind) for kind in types):
                 continue
             preemptor = Preemptor(row, float(self.key[row]), job.tenant, job.shape.partition)
             if preemption.make_room(preemptor, ask, types):
@@ -184,14 +184,14 @@ class _Round:
                 kind = (borrowing, job.shape, id(job.needs), job.tenant)
                 if kind in closed or (borrowing and not job.shape.borrows):
                     continue
-                holding = packing.borrow(job) if borrowing else packing.place(job)
+                holding = packing.place(job, borrow=borrowing)
                 if holding is None:
                     closed.add(kind)
                 else:
                     packed.started[row] = holding
 
     def _write(self, packed: _Packed, stops: Stopped, everybody: list[Holding]) -> Plan:
-        draft = PlanDraft(packed.packing.ledger)
+        draft = PlanDraft(packed.packing.ledger, self.reservations)
         for row, holding in sorted(packed.started.items(), key=lambda item: self.rank[item[0]]):
             draft.write(Start, row, holding.pieces)
         for victim, row in stops:
@@ -213,4 +213,5 @@ class _Round:
         if packed.packing.bound is not None:
             shown["bound"] = packed.packing.bound
         queue = self.order[~self.running[self.order]]
-        return draft.plan(queue, objective=speed, shown=shown)
+        # Of an objective less is better: of speed more is.
+        return draft.plan(queue, objective=-speed, shown=shown)

@@ -19,7 +19,7 @@ from simulator.generate.draw import draw_trace
 from simulator.generate.model import load_model
 from simulator.machines import GpuKind, Machines, NodeKind
 from simulator.scenario.files import data_path
-from simulator.scenario.prices import curves, tariff_of
+from simulator.scenario.prices import curves, market_timezone, tariff_of
 from simulator.scenario.schema import (
     ClusterSection,
     CostsSection,
@@ -72,8 +72,11 @@ def build(scenario: Scenario, seed: int, beside: Path, machines: Machines | None
         power_budget_w=scenario.energy.power_budget_w,
         allowance=_allowance(scenario.energy),
         price=price,
+        market_timezone=market_timezone(scenario.energy),
         carbon=carbon,
         tariff=tariff,
+        power_off=scenario.cluster.power_off,
+        min_idle_s=scenario.cluster.min_idle_s,
     )
     return Built(setting, _pace(scenario, origin_s), tariff, reports)
 

@@ -7,6 +7,7 @@ from policies.pricing.curve import PriceCurve
 from policies.pricing.hourly import Parsed, parse_hourly_csv
 from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
 from policies.pricing.periods import PricePeriod
+from policies.pricing.published import BEHIND_S
 from policies.pricing.tariff import (
     CarbonIntensity,
     FlatTariff,
@@ -46,6 +47,11 @@ def tariff_of(energy: EnergySection, beside: Path) -> Tariff | None:
     return None
 
 
+def market_timezone(energy: EnergySection) -> str | None:
+    """Prices by the hour are those of a day-ahead market: nobody knows them before it has met."""
+    return energy.timezone if energy.price_csv else None
+
+
 def _decimal(value: float | None) -> Decimal | None:
     return None if value is None else Decimal(str(value))
 
@@ -53,8 +59,8 @@ def _decimal(value: float | None) -> Decimal | None:
 def curves(
     energy: EnergySection, tariff: Tariff | None, origin_s: float, last_s: float, beside: Path
 ) -> tuple[PriceCurve | None, PriceCurve | None]:
-    """Price and carbon over the run; hours that the files do not have are unknown."""
-    start_s, end_s = int(origin_s), int(last_s) + AFTER_S
+    """Price and carbon over the run and a day before it; hours without a file are unknown."""
+    start_s, end_s = int(origin_s) - BEHIND_S, int(last_s) + AFTER_S
     price = None if tariff is None else tariff.curve(start_s, end_s)
     if not energy.carbon_csv:
         return price, None

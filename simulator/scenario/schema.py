@@ -66,13 +66,16 @@ class ScenarioGpu(Section, frozen=True):
 class ClusterSection(Section, frozen=True):
     """`nodes`, or `node_list`: a file in the form of openb's.
 
-    Partitions are the trace's, each with nodes in proportion to the GPU time it asks for.
+    Partitions are the trace's, each with nodes in proportion to the GPU time it asks for. With
+    `power_off` policies may switch nodes off that have been empty for `min_idle_s`.
     """
 
     nodes: tuple[Nodes, ...] = ()
     node_list: str = ""
     gpus: tuple[ScenarioGpu, ...] = ()
     partitions: Literal["none", "static", "lending"] = "none"
+    power_off: bool = False
+    min_idle_s: NotNegative = 600.0
 
 
 class Rounds(Section, frozen=True):
@@ -124,6 +127,8 @@ class TariffPeriod(Section, frozen=True):
 
 class EnergySection(Section, frozen=True):
     """One of `flat_price`, `price_csv` and `periods`, or no price at all.
+
+    `timezone` is that of the periods, or of the day-ahead market whose prices the CSV has.
 
     Beside a constant power budget, one for every hour of the day (UTC), and an energy budget that
     renews itself every `energy_budget_hours`.

@@ -9,8 +9,9 @@ import pytest
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.policy import Policy
+from tests.policies.random_worlds import elastic_world, random_world, sensitive_world
 from tests.policies.test_powerflow_greedy import PEAKED_JOB, PERFECT_JOB, at, elastic, world
-from tests.policies.worlds import Node, World, elastic_world, random_world, sensitive_world
+from tests.policies.worlds import Node, World
 
 PAGE = Path(__file__).parent.parent.parent / "docs/add-a-policy.md"
 
@@ -20,7 +21,8 @@ def policy() -> Policy:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     exec(compile(code, str(PAGE), "exec"), names)  # the page is ours
-    made: Policy = names["Doubling"](min_run_s=0.0)
+    row = names["POLICIES"]["doubling"]
+    made: Policy = row.factory(row.parameters(min_run_s=0.0))
     return made
 
 

@@ -132,13 +132,7 @@ def one_node(draw: st.DrawFn) -> list[Job]:
     return jobs
 
 
-@settings(
-    max_examples=examples(150),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(jobs=one_node())
 def test_easy_never_delays_the_head(jobs: list[Job]) -> None:
     """Event by event on one node: the head finds its GPUs at the time it could have had them."""

@@ -3,9 +3,11 @@
 import pytest
 
 from policies.bench.orderings import least_share_of_life
+from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.registry import build
 from tests.policies.test_powerflow_greedy import (
+    DIPPED_JOB,
     PERFECT_JOB,
     STEADY_JOB,
     at,
@@ -13,7 +15,7 @@ from tests.policies.test_powerflow_greedy import (
     given_out,
     world,
 )
-from tests.policies.worlds import NOW_S, Node, queued, running
+from tests.policies.worlds import NOW_S, Node, World, queued, running
 
 
 def test_time_slices_go_to_who_ran_for_the_smallest_part_of_its_life() -> None:
@@ -78,3 +80,18 @@ def test_elastic_sharing_follows_who_makes_more_of_a_gpu() -> None:
 def test_elastic_sharing_leaves_empty_nodes_on() -> None:
     plan = build("afs", {}).plan(world([Node(), Node()], [at(STEADY_JOB, (0, 0xFF))]).snapshot())
     assert plan.power == ()
+
+
+def test_elastic_sharing_looks_past_a_count_that_is_slower() -> None:
+    for gpus, given in ((8, 8), (7, 2)):
+        plan = build("afs", {}).plan(world([Node(gpus=gpus)], [elastic(DIPPED_JOB)]).snapshot())
+        assert given_out(plan) == {0: (given, 1000)}
+
+
+@pytest.mark.parametrize("gpu_types", [(), ("A100",)])
+@pytest.mark.parametrize("name", ["afs", "powerflow"])
+def test_without_nodes_everybody_waits(name: str, gpu_types: tuple[str, ...]) -> None:
+    given = World([], [queued(1), queued(2, gpu_types=0b10)], gpu_types=gpu_types)
+    plan = build(name, {}).plan(given.snapshot())
+    assert check_plan(given.snapshot(), plan) == []
+    assert sorted(plan.waits.job.tolist()) == [1000, 1001]

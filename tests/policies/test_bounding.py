@@ -10,7 +10,8 @@ from policies.contract.policy import Bounding, gap
 from policies.contract.snapshot import PriceTable
 from policies.fairwatt.bound import EVALUATIONS, ITERATIONS, steps
 from policies.registry import build, policy_names
-from tests.policies.worlds import NOW_S, Node, World, elastic_world, queued
+from tests.policies.random_worlds import elastic_world
+from tests.policies.worlds import NOW_S, Node, World, queued
 
 
 @pytest.mark.parametrize(

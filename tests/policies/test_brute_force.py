@@ -14,13 +14,7 @@ from policies.registry import build
 from tests.examples import examples
 from tests.policies.worlds import NOW_S, Node, World, queued, running
 
-many = settings(
-    max_examples=examples(200),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
+many = settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
 
 
 @st.composite

@@ -4,16 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from policies.bench.power import budget_w, drawn_w, watts_per_gpu
 from policies.contract.invariants import check_plan
 from policies.contract.plan_columns import Placed
 from policies.contract.snapshot import JobState, Snapshot
 from policies.registry import build, policy_names
-from tests.examples import examples
-from tests.policies.worlds import World, elastic_world
+from tests.examples import each_seed
+from tests.policies.random_worlds import any_size, elastic_world
+from tests.policies.worlds import World
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in policy_names()),
@@ -26,40 +25,29 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("fairwatt", {"min_run_s": 0, "preempt": False, "placement": "buddy"}),
     ("fifo", {"clock": "efficient", "migration": True, "strict": False}),
 ]
-worlds = st.builds(
-    elastic_world,
-    st.integers(0, 2**32 - 1),
-    nodes=st.integers(1, 8),
-    queue=st.integers(0, 12),
-    run=st.integers(0, 16),
-)
-many = settings(
-    max_examples=examples(120),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
+
+
+def world_of(seed: int) -> World:
+    return any_size(seed, elastic_world, queue=12)
 
 
 @pytest.mark.parametrize(
     ("name", "parameters"), VARIANTS, ids=[f"{name}-{at}" for at, (name, _) in enumerate(VARIANTS)]
 )
-@many
-@given(world=worlds)
-def test_plans_are_safe_and_repeatable(name: str, parameters: dict[str, Any], world: World) -> None:
-    snapshot = world.snapshot()
+@each_seed(60)
+def test_plans_are_safe_and_repeatable(name: str, parameters: dict[str, Any], seed: int) -> None:
+    snapshot = world_of(seed).snapshot()
     plan = build(name, parameters).plan(snapshot)
     assert check_plan(snapshot, plan) == []
     again = Snapshot.from_bytes(snapshot.to_bytes())
+    assert again.canonical() == snapshot.canonical()
     assert build(name, parameters).plan(again).canonical() == plan.canonical()
 
 
-@many
-@given(world=worlds)
-def test_no_job_is_taken_past_its_peak(world: World) -> None:
+@each_seed(60)
+def test_no_job_is_taken_past_its_peak(seed: int) -> None:
     """Of what was chosen for a job, no step back would have been faster."""
-    snapshot = world.snapshot()
+    snapshot = world_of(seed).snapshot()
     jobs, profiles = snapshot.jobs, snapshot.profiles
     plan = build("powerflow", {}).plan(snapshot)
     placed = Placed.of(snapshot, plan)
@@ -79,11 +67,11 @@ def test_no_job_is_taken_past_its_peak(world: World) -> None:
 
 
 @pytest.mark.slow
-@many
-@given(world=worlds)
-def test_what_is_drawn_falls_towards_a_budget_that_is_exceeded(world: World) -> None:
+@each_seed(60)
+def test_what_is_drawn_falls_towards_a_budget_that_is_exceeded(seed: int) -> None:
     """Round after round without arrivals, but for jobs on nodes that are not the policy's."""
     policy = build("powerflow", {"min_run_s": 0, "power_off": False})
+    world = world_of(seed)
     for job in world.jobs:
         job.columns["preemptible"], job.columns["min_run_s"] = True, 0.0
     world.partition_budgets_w = None

@@ -125,6 +125,7 @@ ENTRIES: list[tuple[str, dict[str, Any]]] = [
     ("two_entries", {"clocks": (SetClock(1000, 1), SetClock(1000, 2)), **waits(1001, 1002)}),
     ("claimant", {"preempts": (Preempt(1000, 1001, 0.0),), "starts": (GOOD_START,), **waits(1002)}),
     ("node_busy", {"power": (PowerNode(1, on=False),), **waits(1001, 1002)}),
+    ("power_off", {"power": (PowerNode(2, on=False),), **waits(1001, 1002)}),
     ("node_not_off", {"power": (PowerNode(2, on=True),), **waits(1001, 1002)}),
     ("two_entries", {"power": (PowerNode(3, on=True),) * 2, **waits(1001, 1002)}),
 ]

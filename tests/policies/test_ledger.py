@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.bench.bits import buddy_blocks, buddy_take, lowest_bits, members
@@ -10,8 +10,9 @@ from policies.bench.ledger import Hold, Ledger
 from policies.bench.placement import PLACEMENTS, PlacementName
 from policies.bench.reach import shapes_of
 from policies.contract.snapshot import Span
-from tests.examples import examples
-from tests.policies.worlds import Job, Node, World, queued, running, worlds
+from tests.examples import each_seed
+from tests.policies.random_worlds import any_size
+from tests.policies.worlds import Job, Node, World, queued, running
 
 
 def ledger_of(world: World, placement: PlacementName) -> Ledger:
@@ -152,27 +153,18 @@ def book(ledger: Ledger) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("placement", list(PLACEMENTS))
-@settings(
-    max_examples=examples(100),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
-@given(world=worlds())
-def test_undo_restores_the_book_and_indexes_stay_true(
-    placement: PlacementName, world: World
-) -> None:
-    ledger = ledger_of(world, placement)
+@each_seed(100)
+def test_undo_restores_the_book_and_indexes_stay_true(placement: PlacementName, seed: int) -> None:
+    ledger = ledger_of(any_size(seed), placement)
     snapshot = ledger.snapshot
     rows = np.flatnonzero(snapshot.jobs.state == 0)
     shapes, index = shapes_of(snapshot, rows)
     asks = [
         ledger.ask(shape, like_job=int(rows[index.index(at)])) for at, shape in enumerate(shapes)
     ]
-    pages: list[tuple[tuple[object, ...], float, Hold]] = []
+    pages: list[tuple[tuple[object, ...], float, int]] = []
     for row, at in zip(rows.tolist(), index, strict=True):
-        before, watts_left = book(ledger), ledger.watts_left
+        before, watts_left, mark = book(ledger), ledger.watts_left, ledger.keep_journal()
         tenant = int(snapshot.jobs.tenant[row])
         types = ledger.types_within_quota(tenant, asks[at])
         hold = ledger.try_place(asks[at], tenant, types, borrow=shapes[at].borrows)
@@ -180,12 +172,12 @@ def test_undo_restores_the_book_and_indexes_stay_true(
             assert book(ledger) == before
         else:
             assert sum(gpus.bit_count() for _, gpus, _, _ in hold.pieces) == asks[at].gpus
-            pages.append((before, watts_left, hold))
+            pages.append((before, watts_left, mark))
     assert_indexes_true(ledger)
-    for before, watts_left, hold in reversed(pages):
-        hold.undo()
+    for before, watts_left, mark in reversed(pages):
+        ledger.undo(mark)
         assert book(ledger) == before
-        assert np.isclose(ledger.watts_left, watts_left) or ledger.watts_left == watts_left
+        assert ledger.watts_left == watts_left
 
 
 def assert_indexes_true(ledger: Ledger) -> None:

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import Span
 from policies.explain.reasons import WaitReason
 from policies.registry import build
-from tests.examples import examples
-from tests.policies.worlds import NOW_S, Job, Node, World, queued, running, worlds
+from tests.examples import each_seed
+from tests.policies.random_worlds import any_size
+from tests.policies.worlds import NOW_S, Job, Node, World, queued, running
 
 
 def world_of(jobs: list[Job], nodes: list[Node] | None = None, **more: Any) -> World:
@@ -120,17 +120,10 @@ def test_random_placement_depends_on_the_seed_alone() -> None:
 
 @pytest.mark.parametrize("name", ["fifo", "srtf", "las"])
 @pytest.mark.parametrize("placement", ["random", "consolidate"])
-@settings(
-    max_examples=examples(100),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
-@given(world=worlds())
-def test_plans_with_moves_are_safe_and_repeatable(name: str, placement: str, world: World) -> None:
+@each_seed(50)
+def test_plans_with_moves_are_safe_and_repeatable(name: str, placement: str, seed: int) -> None:
     parameters = {"migration": True, "preempt": True, "placement": placement, "min_run_s": 0}
-    snapshot = world.snapshot()
+    snapshot = any_size(seed).snapshot()
     policy = build(name, parameters)
     plan = policy.plan(snapshot)
     assert check_plan(snapshot, plan) == []

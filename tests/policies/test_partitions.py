@@ -94,9 +94,9 @@ def test_a_borrower_does_not_stop_anybody_abroad() -> None:
 def test_a_stuck_partition_does_not_hold_back_another() -> None:
     jobs = [
         running((0, 0b01), partition=0),
-        queued(2, partition=0, submitted_s=0.0),
-        queued(1, partition=0, submitted_s=1.0),
-        queued(2, partition=1, submitted_s=2.0),
+        queued(2, partition=0),
+        queued(1, partition=0),
+        queued(2, partition=1),
     ]
     assert where(plan_of(jobs, [False, False], strict=True)) == {1003: [2]}
     assert where(plan_of(jobs, [False, False], strict=False)) == {1002: [1], 1003: [2]}

@@ -1,6 +1,7 @@
 """The marginal greedy by hand: priorities, the order of increments, budgets, the peak."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ COUNTS, CLOCKS = (1, 2, 4, 8), (500, 1000)
 # Doubling helps by 1.8 and then less; the clock costs twice the watts for 1.6 times the speed.
 STEADY = [[1.0, 1.6], [1.8, 2.88], [2.7, 4.32], [3.0, 4.8]]
 PERFECT = [[float(n), 1.6 * n] for n in COUNTS]
-PEAKED = [[1.0, 1.6], [1.5, 2.4], [1.4, 2.24], [2.9, 4.64]]
+PEAKED = [[1.0, 1.6], [1.5, 2.4], [1.4, 2.24], [1.45, 2.32]]
 WATTS = [[100.0, 200.0]] * 4
-PROFILES = profiles_of([STEADY, PERFECT, PEAKED], [WATTS] * 3, counts=COUNTS, clocks=CLOCKS)
-STEADY_JOB, PERFECT_JOB, PEAKED_JOB = range(3)
+DIPPED = [[1.0, 1.6], [1.5, 2.4], [1.4, 2.24], [2.9, 4.64]]
+PROFILES = profiles_of([STEADY, PERFECT, PEAKED, DIPPED], [WATTS] * 4, counts=COUNTS, clocks=CLOCKS)
+STEADY_JOB, PERFECT_JOB, PEAKED_JOB, DIPPED_JOB = range(4)
 
 
 def elastic(profile: int = 0, *, most: int = 8, work: float = 1e6, **columns: Any) -> Job:
@@ -37,7 +39,7 @@ def at(profile: int, *on: tuple[int, int], most: int = 8, work: float = 1e6, **m
 
 
 def world(nodes: list[Node], jobs: list[Job], **given: Any) -> World:
-    return World(nodes=nodes, jobs=jobs, profiles=PROFILES, **given)
+    return World(nodes=nodes, jobs=jobs, profiles=PROFILES, power_off=True, **given)
 
 
 def planned(given: World, **parameters: Any) -> Plan:
@@ -66,13 +68,49 @@ def test_priority_is_relative_gain_over_relative_energy() -> None:
 def test_a_step_that_costs_no_energy_comes_before_all_others() -> None:
     free = Ladder([1, 2], [[500, 1000]] * 2, [[1.0, 2.0], [2.0, 4.0]], [[100, 200]] * 2, [0, 0])
     assert free.priority(0, 0, 1, 0) == (math.inf, 0.5)
-    assert [step[2:] for step in free.steps(0, 0)] == [(1, 0), (0, 1)]
+    assert [step[2:] for step in free.steps(0, 0)] == [(0, 1), (1, 0)]
 
 
 def test_steps_that_gain_nothing_are_dropped() -> None:
     peaked = Ladder(list(COUNTS), [list(CLOCKS)] * 4, PEAKED, WATTS, [0] * 4)
-    # From two GPUs four are slower, though eight would be faster again.
+    # From two GPUs four are slower, and so are eight.
     assert [step[2:] for step in peaked.steps(1, 0)] == [(1, 1)]
+
+
+def test_a_step_that_looks_like_a_loss_is_passed_over() -> None:
+    dipped = Ladder(list(COUNTS), [list(CLOCKS)] * 4, DIPPED, WATTS, [0] * 4)
+    # From two GPUs four are slower, and eight nearly twice as fast.
+    assert [step[2:] for step in dipped.steps(1, 0)] == [(1, 1), (3, 0)]
+    assert dipped.wider(0, 0) == [1]
+    assert dipped.wider(1, 0) == [3]
+    assert dipped.rising(0) == [0, 1, 3]
+
+
+def test_steps_go_as_far_as_gains_most_per_gpu_or_half_the_way() -> None:
+    late = Ladder([1, 2, 4], [[500]] * 3, [[1.0], [1.1], [3.0]], [[100.0]] * 3, [0] * 3)
+    # Three more GPUs gain 2/3 each, one more 0.1; four cost 400 J for 3, two 200 J for 1.1.
+    assert late.wider(0, 0) == [1, 2]
+    assert [step.rung for step in late.steps(0, 0)] == [2, 1]
+
+
+def test_a_bad_clock_is_passed_over_too() -> None:
+    clocks = Ladder([1], [[500, 750, 1000]], [[1.0, 0.9, 1.8]], [[100.0, 120.0, 200.0]], [0])
+    assert [step.clock for step in clocks.steps(0, 0)] == [2]
+
+
+def test_hosts_count_in_energy() -> None:
+    """With 100 W of a host per GPU a clock of 1.6 times the speed costs less than it saves."""
+    bare, housed = ladder(), replace(ladder(), host_w=100.0)
+    # Without: from 100 J to 125 J. With: from 200 J to 300 / 1.6 = 187.5 J.
+    assert bare.priority(0, 0, 0, 1)[0] == pytest.approx(1.5)
+    assert housed.priority(0, 0, 0, 1)[0] == math.inf
+    node = Node(gpus=1, host_idle_w=20.0, host_peak_w=100.0)
+    # Idle 70 W; at 1000 MHz the GPU adds 150 W and the host 80 W, at 500 MHz the GPU 50 W.
+    for budget_w, clocks_mhz in ((199.0, []), (200.0, [500]), (299.0, [500]), (300.0, [1000])):
+        plan = planned(world([node], [elastic()], power_budget_w=budget_w))
+        assert [act.clock_mhz for act in plan.starts] == clocks_mhz
+    afs = build("afs", {"clock": "efficient"}).plan(world([node], [elastic()]).snapshot())
+    assert [act.clock_mhz for act in afs.starts] == [500]
 
 
 def test_the_most_efficient_clock_is_the_footing() -> None:
@@ -103,6 +141,15 @@ def test_increments_come_in_the_order_of_their_priority() -> None:
 def test_no_job_is_given_more_than_its_peak() -> None:
     plan = planned(world([Node(gpus=8)], [elastic(PEAKED_JOB)]))
     assert given_out(plan) == {0: (2, 1000)}
+
+
+def test_a_job_is_not_pinned_by_one_bad_count() -> None:
+    plan = planned(world([Node(gpus=8)], [elastic(DIPPED_JOB)]))
+    assert given_out(plan) == {0: (8, 1000)}
+    # Where eight are not to be had it makes do with two: four are slower.
+    busy = at(STEADY_JOB, (0, 0b0001_0000), most=1, preemptible=False)
+    plan = planned(world([Node(gpus=8)], [busy, elastic(DIPPED_JOB)]))
+    assert given_out(plan) == {1: (2, 1000)}
 
 
 def test_fewest_and_most_gpus_are_respected() -> None:
@@ -138,6 +185,24 @@ def test_joules_left_are_spread_over_the_time_left() -> None:
     assert given_out(planned(given)) == {0: (1, 500)}
     given.cluster_energy_left_j = 0.0
     assert given_out(planned(given)) == {}
+
+
+def test_joules_over_a_horizon_bound_every_moment() -> None:
+    # Two GPUs, one at the lower clock: 150 W, whatever the horizon; with a PUE of 1.5 225 W.
+    snapshot = world([Node(gpus=2)], [elastic()]).snapshot()
+    for horizon_s in (3600.0, 86400.0):
+        for pue, watts, gpus in (
+            (1.0, 150.0, 1),
+            (1.0, 149.0, 0),
+            (1.5, 225.0, 1),
+            (1.5, 224.0, 0),
+        ):
+            rules = {"energy_budget_j": watts * horizon_s, "energy_horizon_s": horizon_s}
+            plan = build("powerflow", rules).plan(replace(snapshot, pue=pue))
+            assert given_out(plan) == ({0: (1, 500)} if gpus else {})
+    # The tighter of two budgets holds.
+    tight = build("powerflow", {"energy_budget_j": 1e9}).plan(replace(snapshot, power_budget_w=149))
+    assert given_out(tight) == {}
 
 
 def test_lower_budgets_lower_clocks_in_place() -> None:
@@ -192,7 +257,8 @@ def test_empty_nodes_are_switched_off_and_needed_ones_on() -> None:
     jobs = [elastic(STEADY_JOB, most=2) for _ in range(3)]
     plan = planned(world([Node(gpus=2), Node(gpus=2), dark], jobs))
     assert plan.power == (PowerNode(3, on=True),)
-    assert planned(world([Node(gpus=2), Node(gpus=2), dark], jobs), power_off=False).power == ()
+    kept = planned(world([Node(gpus=2), Node(gpus=2), dark], jobs[:1]), power_off=False)
+    assert kept.power == ()
 
 
 def test_waking_a_node_must_fit_the_budget() -> None:

@@ -34,7 +34,7 @@ def test_blocks_split_on_the_way_down_and_merge_on_the_way_up() -> None:
     assert take(4) == (0, 0b1111_0000)
     assert ledger.free[0] == 0
     for at_, merged in ((1, ((1, 2),)), (0, ((0, 0), (1, 2))), (2, ((2, 0),)), (3, ((3, 0),))):
-        holds[at_].undo()
+        ledger.give(holds[at_].pieces)
         assert buddy_blocks(ledger.free[0], 8) == merged
 
 

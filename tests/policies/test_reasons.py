@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from policies.contract.plan import Wait
@@ -161,6 +162,38 @@ def test_quota_says_how_much_is_missing() -> None:
     ]
 
 
+@pytest.mark.parametrize(("first", "reduced"), [(running((0, 0b111111)), [2]), (queued(6), [])])
+def test_fewer_gpus_are_promised_only_of_a_quota_that_nobody_else_may_take(
+    first: Job, reduced: list[int]
+) -> None:
+    """Two GPUs are left: for jobs of four, unless those come before the first in another order."""
+    world = World(nodes=[Node(), Node()], jobs=[first, queued(4), queued(4)], quotas=[8])
+    asked = [act["to"] for act in actions(wait_of(world)) if act["action"] == "reduce_gpus"]
+    assert asked == reduced
+
+
+def test_a_raised_quota_is_enough_for_those_who_grow_too() -> None:
+    grows = running((0, 0b11))
+    grows.max_gpus = 6
+    world = World(nodes=[Node(), Node()], jobs=[grows, queued(2)], quotas=[2])
+    assert actions(wait_of(world)) == [{"action": "raise_quota", "by": 4 + 2}]
+
+
+def test_nobody_is_sent_where_a_gang_may_not_draw_its_watts() -> None:
+    """Each of the two nodes alone could be lent."""
+    nodes = [Node(gpus=4), Node(gpus=2, partition=0), Node(gpus=2, partition=0)]
+    world = World(
+        nodes=nodes,
+        jobs=[running((0, 0b0111)), queued(4, preemptible=False)],
+        partitions=[True],
+        partition_budgets_w=[np.inf],
+    )
+    sent = ["reduce_gpus", "move_to_partition", "allow_preemption"]
+    assert [act["action"] for act in actions(wait_of(world))] == sent
+    world.partition_budgets_w = [4 * 50.0 + 3 * (300.0 - 50.0)]
+    assert [act["action"] for act in actions(wait_of(world))] == sent[:1]
+
+
 def test_quota_of_a_gpu_type_binds_only_where_no_other_type_is_allowed() -> None:
     world = World(
         nodes=[Node(gpus=4), Node(gpus=4, gpu_type=1)],
@@ -170,7 +203,10 @@ def test_quota_of_a_gpu_type_binds_only_where_no_other_type_is_allowed() -> None
     )
     wait = wait_of(world, 0)
     assert wait.reason is WaitReason.QUOTA
-    assert actions(wait) == [{"action": "raise_quota_of_type", "by": 1, "name": "A100"}]
+    assert actions(wait) == [
+        {"action": "raise_quota_of_type", "by": 1, "name": "A100"},
+        {"action": "reduce_gpus", "to": 2},
+    ]
     plan = build("fifo", {}).plan(world.snapshot())
     assert [(start.job, start.pieces[0].node) for start in plan.starts] == [(1001, 2)]
 

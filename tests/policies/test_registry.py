@@ -1,12 +1,16 @@
 """The registry: names, parameters with their schemas, and refusals that point at the fault."""
 
 import math
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from policies import registry
+from policies.classic.parameters import FifoParameters
 from policies.contract.parameters import ParameterError
-from policies.registry import build, parameter_schema, policy_names, summary, validate
+from policies.registry import PolicyRow, build, parameter_schema, policy_names, summary, validate
 
 NAMES = (
     "fifo",
@@ -104,3 +108,22 @@ def test_promises_follow_the_parameters() -> None:
     assert not build("sjf", {"strict": True}).work_conserving
     assert not build("sjf", {"placement": "buddy"}).work_conserving
     assert not build("fifo-backfill", {}).work_conserving
+
+
+def test_a_site_adds_its_own_policies_and_takes_no_known_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "POLICIES", dict(registry.POLICIES))
+    row = PolicyRow("As they come.", FifoParameters, registry.POLICIES["fifo"].factory)
+    own = ModuleType("own_policies")
+    own.POLICIES = {"as-they-come": row}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "own_policies", own)
+
+    registry.add(["own_policies"])
+    registry.add(["own_policies"])
+
+    assert policy_names()[-1] == "as-they-come"
+    assert build("as-they-come", {}).work_conserving == build("fifo", {}).work_conserving
+    own.POLICIES = {"fifo": row}  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="a known name: fifo"):
+        registry.add(["own_policies"])

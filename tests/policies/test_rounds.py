@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from policies.contract.invariants import check_plan
 from policies.contract.plan import Plan
 from policies.contract.snapshot import JobState
 from policies.explain.reasons import WaitReason
 from policies.registry import build
-from tests.examples import examples
-from tests.policies.worlds import Node, World, queued, running, worlds
+from tests.examples import each_seed
+from tests.policies.random_worlds import any_size
+from tests.policies.worlds import Node, World, queued, running
 
 PREEMPTIVE: list[tuple[str, dict[str, Any]]] = [
     ("fifo", {"preempt": True}),
@@ -47,17 +47,9 @@ def rounds(
 
 
 @pytest.mark.parametrize(("name", "parameters"), PREEMPTIVE)
-@settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
-@given(world=worlds(nodes=5, queue=10, run=12))
-def test_rounds_without_arrivals_settle(
-    name: str, parameters: dict[str, Any], world: World
-) -> None:
+@each_seed(60)
+def test_rounds_without_arrivals_settle(name: str, parameters: dict[str, Any], seed: int) -> None:
+    world = any_size(seed, nodes=5, queue=10, run=12)
     rounds(world, name, parameters)
 
 

@@ -10,7 +10,8 @@ from policies.contract import encoding
 from policies.contract.plan import Piece, Plan, Preempt, SetClock, Start, WaitTable
 from policies.contract.snapshot import JobState, JobTable, NodeTable, ProfileTable, Snapshot
 from policies.explain.reasons import Evidence, WaitReason
-from tests.policies.worlds import Node, World, queued, random_world, running
+from tests.policies.random_worlds import random_world
+from tests.policies.worlds import Node, World, queued, running
 
 
 def small() -> Snapshot:
@@ -152,11 +153,3 @@ def test_differences_are_told_job_by_job() -> None:
         "objective: 0.0 -> 1.5",
     ]
     assert plan().digest() != other.digest()
-
-
-def test_a_plan_in_plain_values() -> None:
-    plain = plan().to_json()
-    assert plain["waits"] == [
-        {"job": 2, "reason": "quota", "evidence": {"nodes": 4}, "ahead": 3, "until_s": None}
-    ]
-    assert plain["starts"][0]["pieces"][0] == {"node": 10, "gpus": 3, "cpus": 4, "mem_mib": 100}

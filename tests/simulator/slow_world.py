@@ -1,5 +1,6 @@
 """The world again, slow and obvious: objects, scans, and sums over every interval of time."""
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -18,8 +19,8 @@ from policies.contract.snapshot import (
     TenantTable,
 )
 from policies.pricing.curve import PriceCurve
+from policies.pricing.published import HORIZON_S
 from simulator.engine import Pace
-from simulator.prices import HORIZON_S
 from simulator.setting import Setting
 
 
@@ -388,13 +389,12 @@ class SlowWorld:
         curve, carbon = self.setting.price, self.setting.carbon
         if curve is None:
             return PriceTable.unknown()
-        edges = [float(s) for s in curve.edges_s[:-1]]
-        seen = [
-            s
-            for s, end in zip(edges, [*edges[1:], math.inf], strict=True)
-            if end > self.now_s and s < self.now_s + HORIZON_S
-        ]
-        grams = [float("nan") if carbon is None else float(carbon.price_at(s)) for s in seen]
-        return PriceTable.of(
-            from_s=seen, price_per_kwh=curve.price_at(np.array(seen)), carbon_g_per_kwh=grams
-        )
+        edges = [float(s) for s in curve.edges_s]
+        until_s = min(self.now_s // 3600 * 3600 + HORIZON_S, edges[-1])
+        seen = [s for s, end in itertools.pairwise(edges) if end > self.now_s and s < until_s]
+        prices = [float(curve.price_at(s)) for s in seen]
+        if not seen:
+            return PriceTable.unknown()
+        seen, prices = [*seen, until_s], [*prices, math.nan]
+        grams = [math.nan if carbon is None else float(carbon.price_at(s)) for s in seen]
+        return PriceTable.of(from_s=seen, price_per_kwh=prices, carbon_g_per_kwh=grams)

@@ -81,13 +81,14 @@ def test_periods_charge_for_the_peak_within_them() -> None:
     assert demand_cost(two_levels(), tariff) == Decimal(100 + 3)
 
 
-def test_a_policy_sees_two_days_of_prices() -> None:
+def test_a_policy_sees_two_days_of_prices_and_the_one_behind() -> None:
     hours = np.arange(24 * 10) * HOUR_S
     tariff = HourlyTariff(hours, tuple(Decimal(i) / 1000 for i in range(len(hours))))
     setting = dataclasses.replace(priced_setting(), price=tariff.curve(0, int(hours[-1]) + HOUR_S))
     view = PriceView(setting)
     prices = view.at(90_000.0)
-    assert prices.from_s[0] == 90_000 // HOUR_S * HOUR_S
-    assert prices.from_s[-1] < 90_000 + 2 * 86_400 <= prices.from_s[-1] + HOUR_S
+    assert prices.from_s[0] == 90_000 - 86_400
+    assert prices.from_s[-1] == 90_000 + 2 * 86_400
+    assert np.isnan(prices.price_per_kwh).tolist() == [False] * 72 + [True]
     assert view.at(90_001.0) is prices
     assert view.at(90_000.0 + HOUR_S) is not prices

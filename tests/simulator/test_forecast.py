@@ -11,7 +11,7 @@ from policies.pricing.tariff import FlatTariff
 from policies.registry import build
 from simulator.engine import Pace
 from simulator.forecast import QueueForecast, estimate
-from simulator.live import Guess
+from simulator.live import EnergyTerms, Guess
 from tests.policies.worlds import NOW_S, Node, World
 from tests.simulator.test_live import queued, running
 
@@ -48,20 +48,20 @@ def test_sure_run_times_give_no_interval_to_speak_of() -> None:
 
 def test_energy_is_the_whole_draw_of_the_gpus_and_a_share_of_the_host() -> None:
     node = Node(host_idle_w=100.0, host_peak_w=500.0)
-    found = forecast(World([node], [queued(gpus=4, est_s=3600)]), price=PRICE)
-    # Four GPUs at 300 W and half of the host's 400 W above idle, for an hour.
-    assert found.energy_j[0] == pytest.approx((4 * 300 + 200) * 3600)
-    assert found.cost[0] == pytest.approx(1.4 * 0.36)
+    found = forecast(World([node], [queued(gpus=4, est_s=3600)]), terms=EnergyTerms(price=PRICE))
+    # Four GPUs at 300 W and half of the host's 500 W, as they are billed, for an hour.
+    assert found.full_energy_j[0] == pytest.approx((4 * 300 + 250) * 3600)
+    assert found.full_cost[0] == pytest.approx(1.45 * 0.36)
 
 
 def test_without_a_tariff_there_is_no_cost() -> None:
-    assert np.isnan(forecast(World([Node()], [queued()])).cost[0])
+    assert np.isnan(forecast(World([Node()], [queued()])).full_cost[0])
 
 
 def test_what_never_starts_has_no_times() -> None:
     found = forecast(World([Node(gpus=4)], [queued(gpus=8)]))
     assert np.isnan([found.start_s[0], found.start_high_s[0], found.finish_s[0]]).all()
-    assert np.isnan([found.energy_j[0]]).all()
+    assert np.isnan([found.full_energy_j[0]]).all()
 
 
 def test_at_the_horizon_running_jobs_still_have_a_finish() -> None:
@@ -69,7 +69,7 @@ def test_at_the_horizon_running_jobs_still_have_a_finish() -> None:
     found = forecast(World([Node()], jobs), pace=Pace(until_s=NOW_S + 50))
     assert found.finish_s[0] - NOW_S == pytest.approx(100)
     assert np.isnan(found.start_s[1])
-    assert np.isnan(found.energy_j[0])
+    assert np.isnan(found.full_energy_j[0])
 
 
 def test_when_time_is_up_the_answer_is_what_was_simulated() -> None:

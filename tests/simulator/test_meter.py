@@ -108,7 +108,7 @@ def test_the_bill_is_for_the_peaks_that_were_metered(
 ) -> None:
     for seed in range(3):
         outcome, engine = random_run(tariff, seed, empty_nodes_off=empty_nodes_off)
-        meter = engine.world.meter
+        meter = engine.world.consumption.meter
         assert meter is not None
         peak_w, per_w = meter.seen(86_399.0)
         cost = peak_w * per_w

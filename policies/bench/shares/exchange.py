@@ -57,8 +57,7 @@ def _partner(
             if left < 0 or (best is not None and best[0] <= left):
                 continue
             if (
-                node != home
-                and other.gpus == holding.gpus
+                other.gpus == holding.gpus
                 and len(other.pieces) == 1
                 and ledger.mem_mib[node] + other.pieces[0][3] >= mem_mib
                 and other.pieces[0][2] <= spare_cpus

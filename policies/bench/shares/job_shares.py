@@ -1,8 +1,9 @@
-"""The jobs of a snapshot as a packing sees them: their shapes, needs_table and holdings."""
+"""The jobs of a snapshot as a packing sees them: their shapes, needs and holdings."""
 
 import numpy as np
 
 from policies.bench.ledger import gpus_of
+from policies.bench.power import limited
 from policies.bench.reach import Shape
 from policies.bench.shares.needs import Needs
 from policies.bench.shares.needs_table import NeedsTable
@@ -17,7 +18,7 @@ class JobShares:
         self.snapshot = snapshot
         self._needs_table = needs_table
         self._lends = bool(snapshot.partitions.lends.any())
-        self._powered = bool(np.isfinite(snapshot.power_budget_w))
+        self._powered = limited(snapshot)
         self.gpus: list[int] = jobs.min_gpus.tolist()
         self.tenant: list[int] = jobs.tenant.tolist()
         self.profile: list[int] = jobs.profile.tolist()

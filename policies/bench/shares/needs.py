@@ -57,11 +57,6 @@ def hard(request: Share) -> Needs:
     return Needs(request, request, request, (SharePoint(1.0, request),))
 
 
-def insensitive(proportional: Share) -> Needs:
-    """Nothing is known about the job: it gets its proportional share."""
-    return hard(proportional)
-
-
 class ProfileSpeeds:
     """One profile's relative speeds over CPUs and memory per GPU."""
 

@@ -1,5 +1,6 @@
 """How jobs get CPUs and memory with their GPUs: what packings have in common, and TUNE."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -29,7 +30,7 @@ Asks = dict[tuple[Shape, Share, tuple[float, ...]], Ask]
 """By where a job may go, its share and its watts."""
 
 
-class Packing:
+class Packing(ABC):
     """Places newcomers in a book; what differs between packings is which shares they try."""
 
     takes_back: ClassVar[bool] = False
@@ -49,31 +50,21 @@ class Packing:
         self._asks: Asks = {}
         self._reaching: Asks = {}
 
+    @abstractmethod
     def shares(self, job: Newcomer) -> tuple[Share, ...]:
         """The shares to try, in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def target(self, holding: Holding) -> Share:
         """What a resident should have, if its nodes have it to give."""
-        raise NotImplementedError
 
-    def place(self, job: Newcomer) -> Holding | None:
+    def place(self, job: Newcomer, *, borrow: bool = False) -> Holding | None:
         types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
-        if not types:
-            return None
-        for share in self.shares(job):
-            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types)
+        for share in self.shares(job) if types else ():
+            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types, borrow=borrow)
             if hold is not None:
                 return self._hold(job, hold)
-        return self._by_taking_back(job, types) if self.takes_back else None
-
-    def borrow(self, job: Newcomer) -> Holding | None:
-        types = self.ledger.types_within_quota(job.tenant, self.ask(job, Share(0, 0)))
-        for share in self.shares(job):
-            hold = self.ledger.try_place(self.ask(job, share), job.tenant, types, borrow=True)
-            if hold is not None:
-                return self._hold(job, hold)
-        return None
+        return self._by_taking_back(job, types) if self.takes_back and not borrow else None
 
     def ask(self, job: Newcomer, share: Share) -> Ask:
         """An ask remembers which nodes were too short for it, so each share keeps its own."""
@@ -101,26 +92,19 @@ class Packing:
         free = ledger.cpus, ledger.mem_mib
         ledger.cpus, ledger.mem_mib = book.cpus_within_reach, book.mem_within_reach
         ask.unfit = 0
-        pieces = next(
-            (
-                found
-                for kind in types
-                if ask.own[kind] and (found := ledger.strategy(ledger, ask, ask.own[kind]))
-            ),
-            None,
-        )
+        found = (ledger.strategy(ledger, ask, ask.own[kind]) for kind in types if ask.own[kind])
+        pieces = next(filter(None, found), None)
         ledger.cpus, ledger.mem_mib = free
         return pieces
 
     def _by_taking_back(self, job: Newcomer, types: tuple[int, ...]) -> Holding | None:
-        book, ledger, pieces = self.book, self.ledger, self.within_reach(job, types)
-        if pieces is None:
+        pieces = self.within_reach(job, types)
+        needed = {node: Share(cpus, mem_mib) for node, _, cpus, mem_mib in pieces or ()}
+        if pieces is None or not self.book.take_back(needed):
             return None
-        if not book.take_back({piece[0]: Share(piece[2], piece[3]) for piece in pieces}):
-            return None
-        kind = ledger.gpu_type[pieces[0][0]]
         ask = self._ask(self._reaching, job, job.needs.modest)
-        hold = ledger.try_take(ask, job.tenant, kind, pieces)
+        kind = self.ledger.gpu_type[pieces[0][0]]
+        hold = self.ledger.try_take(ask, job.tenant, kind, pieces)
         return None if hold is None else self._hold(job, hold)
 
     def settle(self, holdings: Iterable[Holding], rank: Callable[[Holding], Any]) -> None:
@@ -129,11 +113,8 @@ class Packing:
         Whoever has too much comes first: what it gives up is there for the others. Then whoever
         another policy left below its modest share gets that, before anybody gets more.
         """
-        apart = sorted(
-            (holding for holding in holdings if holding.share != self.target(holding)), key=rank
-        )
         short = []
-        for holding in apart:
+        for holding in sorted((h for h in holdings if h.share != self.target(h)), key=rank):
             if self.target(holding).within(holding.share):
                 self._approach(holding)
             else:

@@ -45,30 +45,31 @@ class ShareLedger:
         self.mem_within_reach = ledger.mem_mib.copy()
 
     def sit(self, holding: Holding) -> None:
-        """Take up a job whose pieces the ledger has already given."""
-        for node, mask, cpus, mem_mib in holding.pieces:
-            self.on_node[node].append(holding)
-            gpus, modest = mask.bit_count(), holding.needs.modest
-            if cpus > modest.cpus * gpus:
-                self.cpus_within_reach[node] += cpus - modest.cpus * gpus
-            if mem_mib > modest.mem_mib * gpus:
-                self.mem_within_reach[node] += mem_mib - modest.mem_mib * gpus
+        """Take up a resident: what it has beyond its modest share comes within reach."""
+        for node, _, cpus, mem_mib in holding.pieces:
+            self.cpus_within_reach[node] += cpus
+            self.mem_within_reach[node] += mem_mib
+        self.take(holding)
 
     def take(self, holding: Holding) -> None:
         """Take up a job that is placed anew, after the ledger has given its pieces."""
-        for node, _, cpus, mem_mib in holding.pieces:
-            self.cpus_within_reach[node] -= cpus
-            self.mem_within_reach[node] -= mem_mib
-        self.sit(holding)
+        for node, _, _, _ in holding.pieces:
+            self.on_node[node].append(holding)
+        self._reach(holding, 1)
 
     def leave(self, holding: Holding) -> None:
         """Let go of a job, after the ledger has got its pieces back; `take` is the way back."""
+        for node, _, _, _ in holding.pieces:
+            self.on_node[node].remove(holding)
+        self._reach(holding, -1)
+
+    def _reach(self, holding: Holding, sign: int) -> None:
+        """What a job cannot be asked to give up is out of reach, or with `sign` -1 within it."""
         modest = holding.needs.modest
         for node, mask, cpus, mem_mib in holding.pieces:
-            self.on_node[node].remove(holding)
             gpus = mask.bit_count()
-            self.cpus_within_reach[node] += min(cpus, modest.cpus * gpus)
-            self.mem_within_reach[node] += min(mem_mib, modest.mem_mib * gpus)
+            self.cpus_within_reach[node] -= sign * min(cpus, modest.cpus * gpus)
+            self.mem_within_reach[node] -= sign * min(mem_mib, modest.mem_mib * gpus)
 
     def fits(self, holding: Holding, share: Share) -> bool:
         """Whether the job's nodes have enough left for it to have that share instead."""
@@ -81,33 +82,32 @@ class ShareLedger:
 
     def change(self, holding: Holding, share: Share) -> None:
         """In reach stays what it was, as long as the share is not below the modest one."""
-        self._count(holding, -1)
+        self._charge(holding, -1)
+        self._reach(holding, -1)
         holding.pieces, holding.share = holding.at(share), share
-        self._count(holding, 1)
+        self._charge(holding, 1)
+        self._reach(holding, 1)
 
     def swap(self, holding: Holding, share: Share, other: Holding) -> None:
         """Each goes to the other's GPUs: the first to a new share, the second with its own."""
         ((home, mask, _, _),), ((there, its_mask, cpus, mem_mib),) = holding.pieces, other.pieces
         for leaving in (holding, other):
-            self._count(leaving, -1)
-            self.on_node[leaving.pieces[0][0]].remove(leaving)
+            self._charge(leaving, -1)
+            self.leave(leaving)
         holding.pieces = [
             (there, its_mask, share.cpus * holding.gpus, share.mem_mib * holding.gpus)
         ]
         holding.share = share
         other.pieces = [(home, mask, cpus, mem_mib)]
         for arriving in (holding, other):
-            self._count(arriving, 1)
-            self.on_node[arriving.pieces[0][0]].append(arriving)
+            self._charge(arriving, 1)
+            self.take(arriving)
 
-    def _count(self, holding: Holding, sign: int) -> None:
-        ledger, modest = self.ledger, holding.needs.modest
-        for node, mask, cpus, mem_mib in holding.pieces:
+    def _charge(self, holding: Holding, sign: int) -> None:
+        ledger = self.ledger
+        for node, _, cpus, mem_mib in holding.pieces:
             ledger.cpus[node] -= sign * cpus
             ledger.mem_mib[node] -= sign * mem_mib
-            gpus = mask.bit_count()
-            self.cpus_within_reach[node] -= sign * min(cpus, modest.cpus * gpus)
-            self.mem_within_reach[node] -= sign * min(mem_mib, modest.mem_mib * gpus)
         # A node that was too short for some ask may have enough now.
         ledger.epoch += 1
 

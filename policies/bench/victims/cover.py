@@ -1,6 +1,7 @@
 """The cheapest set of running jobs whose stopping covers what is missing on a node."""
 
 from collections.abc import Sequence
+from operator import add
 from typing import NamedTuple
 
 # Nodes hold few jobs, so the search ends long before; a node crowded with tiny jobs of odd sizes
@@ -24,6 +25,13 @@ class Missing(NamedTuple):
     gpus: int
     cpus: int
     mem_mib: int
+
+
+class Stops(NamedTuple):
+    """Whom to stop for room on some nodes."""
+
+    victims: list[Victim]
+    nodes: list[int]
 
 
 def cheapest_cover(victims: Sequence[Victim], missing: Missing) -> list[Victim] | None:
@@ -52,11 +60,9 @@ class _Search:
         self.best: list[Victim] | None = None
         self.best_cost = float("inf")
         self.left_from = [Missing(0, 0, 0)]
-        for victim in reversed(victims):
-            gpus, cpus, mem_mib = self.left_from[-1]
-            self.left_from.append(
-                Missing(gpus + victim.gpus, cpus + victim.cpus, mem_mib + victim.mem_mib)
-            )
+        for _, gpus, cpus, mem_mib, *_ in reversed(victims):
+            so_far = self.left_from[-1]
+            self.left_from.append(Missing(*map(add, so_far, (gpus, cpus, mem_mib))))
         self.left_from.reverse()
 
     def run(self) -> list[Victim] | None:

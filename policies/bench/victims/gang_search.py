@@ -1,14 +1,14 @@
 """The nodes over which room for a gang costs little work, from the narrowest span outwards."""
 
 import math
+from operator import add
 
 import numpy as np
 
 from policies.bench.ledger import Ask, Ledger
-from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.bench.victims.outlook import Outlook, Preemptor, Stops
+from policies.bench.victims.cover import Missing, Stops, Victim, cheapest_cover, total_cost
 from policies.bench.victims.releasing import Releasing
-from policies.bench.victims.table import Victims
+from policies.bench.victims.table import Outlook, Preemptor, Victims
 from policies.contract.columns import Bool
 from policies.contract.snapshot import Span
 
@@ -35,8 +35,8 @@ class GangSearch:
         key = (preemptor.partition, types, ask.gpus, ask.span)
         if key in self._hopeless:
             return None
-        outlook = Outlook.of(preemptor, self.victims, self.releasing)
-        open_jobs = self.victims.open_to(preemptor.key, preemptor.partition)
+        outlook = self.victims.outlook(preemptor, self.releasing.soon())
+        open_jobs = self.victims.open_to(preemptor)
         hopeless = True
         for span in (Span.RACK, Span.SWITCH, Span.ANY):
             if span > ask.span:
@@ -99,22 +99,14 @@ class GangSearch:
         return Stops(chosen, nodes)
 
     def _fits(self, nodes: list[int], ask: Ask, stopped: list[Victim]) -> bool:
-        gpus, cpus, mem_mib = {}, {}, {}
-        for node in nodes:
-            gpus[node] = self.releasing.mask(node).bit_count()
-            cpus[node] = self.ledger.cpus[node] + self.releasing.cpus[node]
-            mem_mib[node] = self.ledger.mem_mib[node] + self.releasing.mem_mib[node]
-        held = self.ledger.snapshot.placements
+        """Whether the nodes have room for the gang once these have stopped, too."""
+        more = dict.fromkeys(nodes, (0, 0, 0))
         for victim in stopped:
-            for piece in range(int(held.offset[victim.row]), int(held.offset[victim.row + 1])):
-                node = int(held.node[piece])
-                if node in gpus:
-                    gpus[node] += int(held.gpus[piece]).bit_count()
-                    cpus[node] += int(held.cpus[piece])
-                    mem_mib[node] += int(held.mem_mib[piece])
+            for node, mask, cpus, mem_mib in self.ledger.held(victim.row):
+                if node in more:
+                    freed = mask.bit_count(), cpus, mem_mib
+                    more[node] = tuple(map(add, more[node], freed))
         room = 0
         for node in nodes:
-            by_cpus = cpus[node] // ask.cpus if ask.cpus else gpus[node]
-            by_memory = mem_mib[node] // ask.mem_mib if ask.mem_mib else gpus[node]
-            room += max(0, min(gpus[node], by_cpus, by_memory))
+            room += max(0, self.releasing.room(node, ask, *more[node]))
         return room >= ask.gpus

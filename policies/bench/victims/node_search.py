@@ -1,15 +1,15 @@
 """The node on which room for a job costs the least work: best first, by a lower bound."""
 
 import heapq
+from operator import sub
 from typing import NamedTuple
 
 import numpy as np
 
 from policies.bench.ledger import Ask, Ledger
-from policies.bench.victims.cover import Missing, Victim, cheapest_cover, total_cost
-from policies.bench.victims.outlook import Outlook, Preemptor, Stops
+from policies.bench.victims.cover import Missing, Stops, Victim, cheapest_cover, total_cost
 from policies.bench.victims.releasing import Releasing
-from policies.bench.victims.table import Victims
+from policies.bench.victims.table import Preemptor, Victims
 
 # Nodes whose GPUs are cheap but whose CPUs or memory may not do: so many are looked at per claim.
 _MOST_NODES = 64
@@ -51,7 +51,7 @@ class NodeSearch:
         looked_at: list[tuple[float, int]] = []
         while heap and heap[0][0] < best_cost and len(looked_at) < _MOST_NODES:
             bound, node = heapq.heappop(heap)
-            missing = self._missing(node, ask, [])
+            missing = self._missing(node, ask)
             gpus_only = self._cover(node, preemptor, Missing(missing.gpus, 0, 0))
             if gpus_only is None:
                 continue
@@ -59,7 +59,10 @@ class NodeSearch:
                 heapq.heappush(heap, (cost, node))
                 continue
             looked_at.append((bound, node))
-            victims = self._for_all(node, preemptor, ask, missing)
+            if self.ledger.keeps_blocks:
+                victims = self._cheapest_block(node, ask, self._ours(node, preemptor))
+            else:
+                victims = self._cover(node, preemptor, missing)
             if victims is None or len(victims) > allowance:
                 continue
             if (cost := total_cost(victims)) < best_cost:
@@ -74,7 +77,7 @@ class NodeSearch:
         found = self._queues.get(key)
         if found is None:
             nodes = [node for t in types for node in self.ledger.nodes_of(ask.own[t])]
-            outlook = Outlook.of(preemptor, self.victims, self.releasing)
+            outlook = self.victims.outlook(preemptor, self.releasing.soon())
             rows = np.array(nodes, np.int64)
             rows = rows[outlook.soon[rows] + outlook.stoppable[rows] >= ask.gpus]
             missing = np.maximum(ask.gpus - outlook.soon[rows], 0)
@@ -95,13 +98,6 @@ class NodeSearch:
         known[wanted] = cheapest_cover(self._ours(node, preemptor), wanted)
         return known[wanted]
 
-    def _for_all(
-        self, node: int, preemptor: Preemptor, ask: Ask, missing: Missing
-    ) -> list[Victim] | None:
-        if self.ledger.keeps_blocks:
-            return self._cheapest_block(node, ask, self._ours(node, preemptor))
-        return self._cover(node, preemptor, missing)
-
     def _ours(self, node: int, preemptor: Preemptor) -> list[Victim]:
         return [v for v in self.victims.on_node(node) if self._open(v, preemptor)]
 
@@ -111,18 +107,12 @@ class NodeSearch:
         guest = victims.partition[row] != preemptor.partition
         return bool(victims.stoppable[row] and (outranked or guest))
 
-    def _missing(self, node: int, ask: Ask, stopped: list[Victim]) -> Missing:
-        ledger, coming = self.ledger, self.releasing
+    def _missing(self, node: int, ask: Ask) -> Missing:
+        ledger, coming, gpus = self.ledger, self.releasing, ask.gpus
         return Missing(
-            ask.gpus - coming.mask(node).bit_count() - sum(v.gpus for v in stopped),
-            ask.cpus * ask.gpus
-            - ledger.cpus[node]
-            - coming.cpus[node]
-            - sum(v.cpus for v in stopped),
-            ask.mem_mib * ask.gpus
-            - ledger.mem_mib[node]
-            - coming.mem_mib[node]
-            - sum(v.mem_mib for v in stopped),
+            gpus - coming.mask(node).bit_count(),
+            ask.cpus * gpus - ledger.cpus[node] - coming.cpus[node],
+            ask.mem_mib * gpus - ledger.mem_mib[node] - coming.mem_mib[node],
         )
 
     def _cheapest_block(self, node: int, ask: Ask, ours: list[Victim]) -> list[Victim] | None:
@@ -130,13 +120,17 @@ class NodeSearch:
         width, soon = self.ledger.gpus[node], self.releasing.mask(node)
         size = 1 << (ask.gpus - 1).bit_length()
         options: list[tuple[float, int, list[Victim]]] = []
+        missing = self._missing(node, ask)
         for first in range(0, width - ask.gpus + 1, size):
             block = ((1 << size) - 1) << first & ((1 << width) - 1)
             inside = [victim for victim in ours if victim.mask & block]
             if block & ~soon & ~sum(victim.mask for victim in inside):
                 continue
             others = [victim for victim in ours if not victim.mask & block]
-            rest = cheapest_cover(others, self._missing(node, ask, inside))
+            left = missing
+            for victim in inside:
+                left = Missing(*map(sub, left, (victim.gpus, victim.cpus, victim.mem_mib)))
+            rest = cheapest_cover(others, left)
             if rest is not None:
                 options.append((total_cost(inside + rest), first, inside + rest))
         return min(options)[2] if options else None

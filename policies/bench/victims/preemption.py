@@ -7,12 +7,11 @@ preemptor waits, and what it set aside of the free GPUs is out of reach for jobs
 import math
 
 from policies.bench.ledger import Ask, Ledger
-from policies.bench.victims.cover import Victim
+from policies.bench.victims.cover import Stops, Victim
 from policies.bench.victims.gang_search import GangSearch
 from policies.bench.victims.node_search import NodeSearch
-from policies.bench.victims.outlook import Preemptor, Stops
 from policies.bench.victims.releasing import Releasing
-from policies.bench.victims.table import Victims
+from policies.bench.victims.table import Preemptor, Victims
 from policies.contract.snapshot import Span
 
 
@@ -55,7 +54,7 @@ class Preemption:
         if preemptor.key < self._highest:
             return True
         guests = any(home != preemptor.partition for home in self._homes)
-        return guests and bool(self.victims.open_to(preemptor.key, preemptor.partition).any())
+        return guests and bool(self.victims.open_to(preemptor).any())
 
     def _stop(self, victims: list[Victim], preemptor: Preemptor) -> None:
         for victim in victims:
@@ -81,7 +80,7 @@ class Preemption:
             gpus = min(missing, releasing.room(node, ask))
             if gpus:
                 pieces.append(releasing.set_aside(node, ask, gpus))
-                watts += ledger.watts_of(ask, node, gpus) if ask.watts else 0.0
+                watts += ledger.watts_of(ask, node, gpus)
                 missing -= gpus
         coming_w = min(watts, releasing.watts)
         at_home_w = min(watts, releasing.partition_watts[preemptor.partition])

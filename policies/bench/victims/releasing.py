@@ -71,14 +71,14 @@ class Releasing:
             masks |= np.array(self.gpus, np.uint64)
         return np.bitwise_count(masks).astype(np.int64)
 
-    def room(self, node: int, ask: Ask) -> int:
-        """How many GPUs of `ask` the node will have room for."""
-        count = self.mask(node).bit_count()
-        if ask.cpus:
-            count = min(count, (self.ledger.cpus[node] + self.cpus[node]) // ask.cpus)
-        if ask.mem_mib:
-            count = min(count, (self.ledger.mem_mib[node] + self.mem_mib[node]) // ask.mem_mib)
-        return count
+    def room(self, node: int, ask: Ask, gpus: int = 0, cpus: int = 0, mem_mib: int = 0) -> int:
+        """How many GPUs of `ask` the node will have room for, with so much more."""
+        ledger = self.ledger
+        return ask.room(
+            self.mask(node).bit_count() + gpus,
+            ledger.cpus[node] + self.cpus[node] + cpus,
+            ledger.mem_mib[node] + self.mem_mib[node] + mem_mib,
+        )
 
     def set_aside(self, node: int, ask: Ask, gpus: int) -> RowPiece:
         """Promise room for `gpus` GPUs, from what is on its way first; returns the free part."""

@@ -8,32 +8,26 @@ import numpy as np
 from policies.bench.power import held_gpus
 from policies.bench.roster import borrowing, lost_s, stoppable
 from policies.bench.victims.cover import Victim
-from policies.contract.columns import F64, I32, I64, U64, Bool
+from policies.contract.columns import F64, I64, U64, Bool
+from policies.contract.plan_columns import Placed
 from policies.contract.snapshot import Snapshot
 
 
-class PiecesByNode(NamedTuple):
-    """What jobs hold, sorted by node."""
+class Preemptor(NamedTuple):
+    """A job that claims room, with its number by the ordering."""
 
-    node: I64
-    job: I64
-    gpus: I64
-    mask: U64
-    cpus: I32
-    mem_mib: I64
+    row: int
+    key: float
+    tenant: int
+    partition: int
 
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> "PiecesByNode":
-        held = snapshot.placements
-        order = np.argsort(held.node, kind="stable")
-        return cls(
-            held.node[order].astype(np.int64),
-            held.job_of_piece()[order],
-            np.bitwise_count(held.gpus[order]).astype(np.int64),
-            held.gpus[order],
-            held.cpus[order],
-            held.mem_mib[order],
-        )
+
+class Outlook(NamedTuple):
+    """Per node: GPUs free soon, GPUs of stoppable jobs, and the least cost per GPU of those."""
+
+    soon: I64
+    stoppable: I64
+    per_gpu: F64
 
 
 class Victims:
@@ -71,37 +65,43 @@ class Victims:
         return lost * held_gpus(self._snapshot)
 
     @cached_property
-    def pieces(self) -> "PiecesByNode":
-        return PiecesByNode.of(self._snapshot)
+    def pieces(self) -> Placed:
+        """What jobs hold, sorted by node."""
+        held = Placed.held(self._snapshot)
+        return held.only(np.argsort(held.node, kind="stable"))
+
+    @cached_property
+    def _gpus(self) -> I64:
+        return self.pieces.counts()
 
     @cached_property
     def _first_of_node(self) -> I64:
         return np.searchsorted(self.pieces.node, np.arange(len(self._snapshot.nodes) + 1))
 
-    def open_to(self, key: float, partition: int) -> Bool:
-        """Jobs that a preemptor of that number may stop on the nodes of its own `partition`."""
-        outranked_or_guest: Bool = (self.threshold > key) | (self.partition != partition)
-        return self.stoppable & outranked_or_guest
+    def open_to(self, preemptor: Preemptor) -> Bool:
+        """Jobs that it may stop on the nodes of its own partition."""
+        guest: Bool = self.partition != preemptor.partition
+        return self.stoppable & (guest | (self.threshold > preemptor.key))
+
+    def outlook(self, preemptor: Preemptor, soon: I64) -> Outlook:
+        """`soon` are the GPUs of every node that are free or will be."""
+        mine = np.flatnonzero(self.open_to(preemptor)[self.pieces.job])
+        node, gpus = self.pieces.node[mine], self._gpus[mine]
+        per_gpu = np.full(len(soon), np.finfo(np.float64).max)
+        np.minimum.at(per_gpu, node, self.cost_gpu_s[self.pieces.job[mine]] / gpus)
+        stoppable = np.bincount(node, gpus, minlength=len(soon)).astype(np.int64)
+        return Outlook(soon, stoppable, per_gpu)
 
     def on_node(self, node: int) -> list[Victim]:
         """Everything stoppable on a node, whoever may stop it."""
         found = self._on_node.get(node)
         if found is None:
-            pieces = slice(self._first_of_node[node], self._first_of_node[node + 1])
-            rows = self.pieces.job[pieces]
-            found = self._on_node[node] = [
-                Victim(*facts)
-                for facts in zip(
-                    self.cost_gpu_s[rows].tolist(),
-                    self.pieces.gpus[pieces].tolist(),
-                    self.pieces.cpus[pieces].tolist(),
-                    self.pieces.mem_mib[pieces].tolist(),
-                    rows.tolist(),
-                    self.pieces.mask[pieces].tolist(),
-                    strict=True,
-                )
-                if self.stoppable[facts[4]]
-            ]
+            here = self.pieces.only(
+                np.s_[self._first_of_node[node] : self._first_of_node[node + 1]]
+            )
+            cost = self.cost_gpu_s[here.job]
+            there = _victims(cost, here.counts(), here.cpus, here.mem_mib, here.job, here.gpus)
+            found = self._on_node[node] = [one for one in there if self.stoppable[one.row]]
         return found
 
     def stop(self, row: int) -> None:
@@ -109,21 +109,15 @@ class Victims:
 
     def in_group(self, nodes: Bool, open_jobs: Bool, most: int) -> list[Victim]:
         """The `most` jobs of least cost per GPU, as seen from a group of nodes, in that order."""
-        inside = nodes[self.pieces.node] & open_jobs[self.pieces.job]
-        job = self.pieces.job[inside]
-        if not len(job):
-            return []
-        rows, at = np.unique(job, return_inverse=True)
-        gpus = np.bincount(at, self.pieces.gpus[inside])
-        order = np.lexsort((rows, self.cost_gpu_s[rows] / gpus))[:most]
-        return [
-            Victim(*facts)
-            for facts in zip(
-                self.cost_gpu_s[rows][order].tolist(),
-                gpus[order].astype(int).tolist(),
-                np.bincount(at, self.pieces.cpus[inside])[order].astype(int).tolist(),
-                np.bincount(at, self.pieces.mem_mib[inside])[order].astype(int).tolist(),
-                rows[order].tolist(),
-                strict=True,
-            )
-        ]
+        pieces = self.pieces
+        inside = np.flatnonzero(nodes[pieces.node] & open_jobs[pieces.job])
+        rows, at = np.unique(pieces.job[inside], return_inverse=True)
+        amounts = (self._gpus, pieces.cpus, pieces.mem_mib)
+        gpus, cpus, mem_mib = (np.bincount(at, each[inside]).astype(np.int64) for each in amounts)
+        cost = self.cost_gpu_s[rows]
+        order = np.lexsort((rows, cost / gpus))[:most]
+        return _victims(*(column[order] for column in (cost, gpus, cpus, mem_mib, rows)))
+
+
+def _victims(*columns: F64 | I64 | U64) -> list[Victim]:
+    return [Victim(*facts) for facts in zip(*(column.tolist() for column in columns), strict=True)]

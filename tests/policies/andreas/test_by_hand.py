@@ -135,9 +135,11 @@ def test_one_construction_and_its_objective() -> None:
     assert check_plan(snapshot, plan) == []
     assert where(plan) == {1: (1, 2), 2: (1, 2), 3: (2, 1)}
     expected = {one.job: one for one in plan.expected}
-    # A job's share: of 1040 W two of four GPUs, to its own end.
-    assert expected[1].energy_cost == pytest.approx(
-        first_s / 3600 * euro_per_hour(1040) * 2 / 4, rel=1e-12
+    # Shares: of 1040 W two of four GPUs each, and the whole TURING node, to the jobs' own ends.
+    shared_s, alone_s = first_s + 41.2372 * 120, 41.2582 * 160
+    assert plan.shown["energy_cost"] == pytest.approx(
+        shared_s / 3600 * euro_per_hour(1040) * 2 / 4 + alone_s / 3600 * euro_per_hour(TURING_W[1]),
+        rel=1e-9,
     )
     late_s = 41.2372 * 120 - 4000
     assert expected[2].tardiness_cost == pytest.approx(0.0004 * late_s, rel=1e-9)
@@ -282,7 +284,7 @@ def test_a_resized_job_is_expected_to_pay_for_its_restart() -> None:
     assert len(plan.resizes) == 1
     (expected,) = plan.expected
     assert expected.run_s == pytest.approx(30.5512 * 120 + 100)
-    assert expected.energy_cost == pytest.approx(_cost(TESLA_W[2], 3766.144))
+    assert plan.shown["energy_cost"] == pytest.approx(_cost(TESLA_W[2], 3766.144))
     assert expected.tardiness_cost == pytest.approx(66.144)
 
 
@@ -294,7 +296,7 @@ def test_a_moved_job_is_expected_to_pay_for_its_restart() -> None:
     assert len(plan.moves) == 1
     (expected,) = plan.expected
     assert expected.run_s == pytest.approx(20.5382 * 160 + 100)
-    assert expected.energy_cost == pytest.approx(_cost(TESLA_W[1], 3386.112))
+    assert plan.shown["energy_cost"] == pytest.approx(_cost(TESLA_W[1], 3386.112))
 
 
 def test_so_is_one_that_only_moves_to_share_a_node() -> None:
@@ -305,7 +307,7 @@ def test_so_is_one_that_only_moves_to_share_a_node() -> None:
     (expected,) = plan.expected
     assert expected.job == moved.job
     assert expected.run_s == pytest.approx(20.5382 * 160 + 100)
-    assert expected.energy_cost == pytest.approx(_cost(TESLA_W[2] / 2, 3386.112))
+    assert plan.shown["energy_cost"] == pytest.approx(_cost(TESLA_W[2] / 2, 3386.112))
 
 
 def test_room_holds_the_watts_of_a_schedule() -> None:

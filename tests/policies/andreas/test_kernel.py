@@ -16,7 +16,7 @@ from policies.bench.roster import startable
 from policies.contract.snapshot import Snapshot
 from policies.pricing.price_line import price_line
 from tests.policies.andreas.published import CONV_NET, LSTM, TESLA, TURING, paper_snapshot
-from tests.policies.worlds import random_world
+from tests.policies.random_worlds import random_world
 
 OPTIONS: list[dict[str, Any]] = [
     {},

@@ -88,3 +88,15 @@ def test_watts_that_are_short_keep_a_job_from_its_place() -> None:
     jobs, target = [running((0, 0b0001)), queued(1)], {0: (0, 1), 1: (1, 1)}
     assert entries(write(jobs, target, power_budget_w=idle_w + 499.0)) == {}
     assert entries(write(jobs, target, power_budget_w=idle_w + 500.0)) == {1: (Start, 1, 0b0001)}
+
+
+def test_what_a_narrower_job_no_longer_draws_is_there_for_others() -> None:
+    """Each GPU draws 250 W above idle: from two to one, and another job can start."""
+    idle_w = 8 * 50.0
+    jobs, target = [running((0, 0b0011)), queued(1)], {0: (0, 1), 1: (1, 1)}
+    jobs[0].gpus = 1
+    assert entries(write(jobs, target, power_budget_w=idle_w + 500.0)) == {
+        0: (Resize, 0, 0b0001),
+        1: (Start, 1, 0b0001),
+    }
+    assert entries(write(jobs, target, power_budget_w=idle_w + 499.0)) == {0: (Resize, 0, 0b0001)}

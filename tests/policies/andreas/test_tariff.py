@@ -104,12 +104,12 @@ def test_nobody_waits_without_a_good_reason(snapshot: Snapshot) -> None:
 def test_waiting_saves_what_it_says() -> None:
     """The expected cost of starting now and at night, by hand: 530 W for 3286 s."""
     now = Andreas(AndreasParameters(**{**ANDREAS, "most_deferral_s": 0.0, "post_process": False}))
-    (dear,) = now.plan(by_day_and_night(5000)).expected
+    dear = now.plan(by_day_and_night(5000)).shown
     cheap_night = by_day_and_night(5000, told((-60.0, 0.10), (20_000.0, 0.40)))
-    (cheap,) = now.plan(cheap_night).expected
+    cheap = now.plan(cheap_night).shown
     kwh = 530 * RUN_S / 3.6e6 * PUE
-    assert dear.energy_cost == pytest.approx(0.40 * kwh)
-    assert cheap.energy_cost == pytest.approx(0.10 * kwh)
+    assert dear["energy_cost"] == pytest.approx(0.40 * kwh)
+    assert cheap["energy_cost"] == pytest.approx(0.10 * kwh)
 
 
 def test_a_dear_evening_makes_the_faster_configuration_the_cheaper_one() -> None:

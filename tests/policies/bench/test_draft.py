@@ -30,8 +30,8 @@ def draft_of(spare_w: float = 8800.0, **world: Any) -> PlanDraft:
     """A job runs on two GPUs of node 0 for an hour; one of two GPUs and one of one are queued."""
     jobs = [running((0, 0b0011), clock_mhz=1400), queued(2), queued(1)]
     jobs[RUNS].gpus, jobs[RUNS].max_gpus = 1, 2
-    budget = {"power_budget_w": DRAWN_W + spare_w}
-    return PlanDraft(Ledger(World(NODES, jobs, **{**budget, **world}).snapshot(), pack))
+    given = {"power_budget_w": DRAWN_W + spare_w, "power_off": True}
+    return PlanDraft(Ledger(World(NODES, jobs, **{**given, **world}).snapshot(), pack))
 
 
 def written(draft: PlanDraft) -> Plan:
@@ -124,7 +124,7 @@ def test_what_is_free_of_a_kept_place_is_nobody_elses() -> None:
 
 def test_nodes_are_switched_within_the_watts() -> None:
     draft = draft_of()
-    draft.sleep(1)
+    assert draft.sleep(1)
     assert draft.wake(2)
     assert draft.ledger.watts_left == 8800.0 - (100.0 + 4 * 50.0)
     assert draft.plan(np.array([TWO, ONE]), objective=0.0, shown={}).power == (
@@ -240,7 +240,7 @@ def test_a_job_may_wait_for_a_price(waits_for_price: bool) -> None:
     prices = PriceTable.of(from_s=[0.0], price_per_kwh=[0.3])
     draft = PlanDraft(Ledger(replace(draft_of().snapshot, prices=prices), pack))
     for_tariff = np.array([False, waits_for_price, False])
-    plan = draft.plan(np.array([TWO, ONE]), objective=0.0, shown={}, for_tariff=for_tariff)
+    plan = draft.plan(np.array([TWO, ONE]), objective=0.0, shown={}, for_tariff=lambda: for_tariff)
     wait = plan.wait_of(1001)
     assert wait is not None
     assert (wait.reason is WaitReason.TARIFF) == waits_for_price

@@ -4,7 +4,7 @@ import numpy as np
 
 from policies.bench.roster import (
     borrowing,
-    by_age,
+    in_turn,
     just_started,
     lost_s,
     on_unready_node,
@@ -21,7 +21,7 @@ def rows(mask: Bool) -> list[int]:
     return np.flatnonzero(mask).tolist()
 
 
-def test_who_may_start_comes_by_age() -> None:
+def test_who_may_start_comes_by_priority_then_by_age() -> None:
     jobs = [
         queued(submitted_s=3.0),
         queued(submitted_s=1.0),
@@ -30,10 +30,12 @@ def test_who_may_start_comes_by_age() -> None:
         queued(submitted_s=2.0, tenant=1),
         running((0, 0b1)),
         queued(submitted_s=1.0),
+        queued(submitted_s=9.0, priority=1),
     ]
     world = World([Node()], jobs, quotas=[-1, -1], energy_left_j=[1.0, 0.0])
-    assert startable(world.snapshot()).tolist() == [1, 6, 0]
-    assert by_age(world.snapshot(), np.array([0, 4])).tolist() == [4, 0]
+    assert startable(world.snapshot()).tolist() == [7, 1, 6, 0]
+    assert in_turn(world.snapshot(), np.array([0, 4])).tolist() == [4, 0]
+    assert in_turn(world.snapshot(), np.array([0, 4]), np.array([1.0, 2.0])).tolist() == [0, 4]
 
 
 def test_who_may_be_stopped_has_run_long_enough_and_allows_it() -> None:

@@ -8,9 +8,8 @@ from policies.bench.ledger import Ledger
 from policies.bench.placement import buddy, pack
 from policies.bench.reach import Shape
 from policies.bench.victims.cover import Missing, Victim, cheapest_cover
-from policies.bench.victims.outlook import Preemptor
 from policies.bench.victims.preemption import Preemption
-from policies.bench.victims.table import Victims
+from policies.bench.victims.table import Preemptor, Victims
 from policies.contract.snapshot import Span
 from tests.policies.worlds import Job, Node, World, queued, running
 

@@ -58,7 +58,8 @@ def test_a_job_waits_for_the_cheap_hour_while_that_pays() -> None:
     assert hasty.objective == pytest.approx(0.25 * 0.40 + 0.08)
     (expected,) = hasty.expected
     assert expected.run_s == HOUR_S
-    assert expected.energy_cost == pytest.approx(0.10)
+    assert expected.marginal_energy_cost == pytest.approx(0.10)
+    assert expected.full_energy_cost == pytest.approx(0.12)
 
 
 def test_a_price_of_carbon_moves_work_like_one_of_energy() -> None:

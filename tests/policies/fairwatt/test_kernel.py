@@ -11,7 +11,8 @@ from policies.fairwatt.bound import lower_bound
 from policies.fairwatt.parameters import FairwattParameters
 from policies.fairwatt.problem import FairwattProblem, problem_of
 from policies.fairwatt.search import Budget, search
-from tests.policies.worlds import NOW_S, Node, World, elastic_world, queued
+from tests.policies.random_worlds import elastic_world
+from tests.policies.worlds import NOW_S, Node, World, queued
 
 SHORT = Budget(iterations=2, promotions=3, evaluations=10_000)
 

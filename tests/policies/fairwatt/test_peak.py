@@ -14,17 +14,8 @@ from policies.contract.policy import Bounding
 from policies.contract.snapshot import NodeState, PriceTable, Snapshot, Span
 from policies.explain.reasons import WaitReason
 from policies.registry import build
-from tests.policies.worlds import (
-    NOW_S,
-    Job,
-    Node,
-    World,
-    elastic_world,
-    profiles_of,
-    queued,
-    random_world,
-    running,
-)
+from tests.policies.random_worlds import elastic_world, random_world
+from tests.policies.worlds import NOW_S, Job, Node, World, profiles_of, queued, running
 
 HOUR_S = 3600.0
 # Two GPUs idle at 50 W each; one in use adds 250 W: 350 W with one, 600 W with both.
@@ -169,7 +160,8 @@ def test_a_start_that_was_not_planned_keeps_below_the_peak(
     snapshot = World(nodes=nodes, jobs=[*jobs, whole], gpu_types=("L4", "H100")).snapshot()
     kinds = replace(snapshot.gpu_types, max_w=np.array([100.0, 300.0]))
     snapshot = replace(snapshot, gpu_types=kinds, demand_price_per_w=1.0)
-    plan = plan_of(replace(snapshot, peak_w=drawn_of(snapshot) + room_w))
+    patient = {"patience_s": 2 * 86_400}
+    plan = plan_of(replace(snapshot, peak_w=drawn_of(snapshot) + room_w), **patient)
     assert plan.shown["demand_charge"] == 0.0
     assert started(plan) == expected
 
@@ -177,7 +169,7 @@ def test_a_start_that_was_not_planned_keeps_below_the_peak(
 def test_the_idle_watts_of_a_node_that_must_be_woken_count() -> None:
     """400 W and two idle GPUs on top of the 250 W: 500 W above the peak, for an hour's 0.1."""
     nodes = [Node(gpus=1), Node(gpus=2, state=NodeState.OFF, host_idle_w=400, host_peak_w=400)]
-    world = World(nodes=nodes, jobs=[busy(preemptible=False), one_hour()])
+    world = World(nodes=nodes, jobs=[busy(preemptible=False), one_hour()], power_off=True)
     priced = replace(world.snapshot(), peak_w=300.0 + 250.0, demand_price_per_w=0.001)
     below = plan_of(priced, power_off=True)
     assert (below.power, below.shown["demand_charge"]) == ((), 0.0)

@@ -71,6 +71,13 @@ def test_a_job_grows_where_that_gains_more_than_it_costs() -> None:
     assert masks(draft) == {}
 
 
+def test_a_job_that_grows_has_its_own_gpus_in_its_quota_already() -> None:
+    """From two GPUs to four the tenant needs two more."""
+    for quota, grows in ((4, True), (3, False)):
+        given = world([Node(gpus=8)], [holding((0, 0b11))], quotas=[quota])
+        assert masks(changed(given, {0: (2, LOW)})[0]) == ({0: (Resize, 0b1111)} if grows else {})
+
+
 def test_a_clock_changes_in_place() -> None:
     draft, _ = changed(world([Node(gpus=8)], [holding((0, 0b1))]), {0: (0, HIGH)})
     assert (draft.clocks, draft.placed) == ({0: 1000}, {})

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.pricing.curve import PriceCurve, PriceWindow
@@ -95,55 +95,6 @@ def test_next_change_is_strictly_later_and_never_invented(day: PriceCurve) -> No
     np.testing.assert_array_equal(found, [100, 200, 200, 300, 400, inf, inf, inf])
 
 
-def test_next_below_is_now_if_it_is_cheap_already(day: PriceCurve) -> None:
-    assert float(day.next_below(250, 0.15)) == 250
-    assert float(day.next_below(150, 0.15)) == 200
-    assert float(day.next_below(0, 0.5)) == 100
-
-
-def test_next_below_means_strictly_cheaper_and_known(day: PriceCurve) -> None:
-    found = day.next_below([150, 150, 300, 310, 310], [0.30, 0.10, 0.30, 0.20, 0.21])
-    np.testing.assert_array_equal(found, [200, np.inf, 400, np.inf, 400])
-
-
-def test_cheapest_start_waits_for_the_cheap_hours(day: PriceCurve) -> None:
-    found = day.cheapest_start([50, 50, 100, 150], 100, [400, 120, 400, 400])
-    # The third just fits into the cheap part; the last is half dear at best, at 150.
-    np.testing.assert_array_equal(found, [200, 100, 200, 150])
-
-
-def test_cheapest_start_runs_now_when_the_forecast_is_missing(day: PriceCurve) -> None:
-    # Now is unknown; the run now crosses into the unknown; the run now ends beyond the curve.
-    np.testing.assert_array_equal(
-        day.cheapest_start([50, 90, 200], [310, 250, 450], 480), [310, 250, 450]
-    )
-
-
-def test_cheapest_start_does_not_wait_when_it_is_late_already(day: PriceCurve) -> None:
-    assert float(day.cheapest_start(50, 120, 60)) == 120
-
-
-def test_cheapest_start_without_a_deadline(day: PriceCurve) -> None:
-    assert float(day.cheapest_start(50, 100, np.inf)) == 200
-
-
-def test_cheapest_start_takes_the_first_of_equal_nights() -> None:
-    month = curve_of([i * 43_200 for i in range(61)], ["0.16299", "0.08981"] * 30)
-    starts = month.cheapest_start([3_600, 7_200, 12_345.6], [0, 0.3, 9], np.inf)
-    np.testing.assert_array_equal(starts, 43_200)
-
-
-def test_cheapest_start_of_many_equals_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    zigzag = curve_of(list(range(0, 1100, 100)), [str(i * 7 % 10) for i in range(10)])
-    durations, earliest = np.arange(1.0, 61.0), np.arange(60.0) * 5
-    alone = [
-        float(zigzag.cheapest_start(*pair, 900)) for pair in zip(durations, earliest, strict=True)
-    ]
-    monkeypatch.setattr("policies.pricing.curve.PAIRS_AT_ONCE", 100)
-    together = zigzag.cheapest_start(durations[:, None], earliest[:, None], 900)
-    np.testing.assert_array_equal(together[:, 0], alone)
-
-
 def test_windows_cover_everything_and_mark_the_unknown(day: PriceCurve) -> None:
     assert list(day.windows(50, 520.5)) == [
         PriceWindow(50, 100, None),
@@ -162,7 +113,6 @@ def test_windows_inside_one_price_beyond_and_empty(day: PriceCurve) -> None:
     assert [list(day.windows(t, t)) for t in (10, 100, 150, 500, 600)] == [[]] * 5
 
 
-@settings(deadline=None)
 @given(curves(), moments, moments)
 def test_integral_is_the_sum_over_windows(curve: PriceCurve, one: int, other: int) -> None:
     t0, t1 = sorted((one, other))
@@ -178,7 +128,6 @@ def test_integral_is_the_sum_over_windows(curve: PriceCurve, one: int, other: in
         assert found == pytest.approx(float(exact), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(curves(), moments)
 def test_price_and_changes_agree_with_windows(curve: PriceCurve, t: int) -> None:
     (here,) = curve.windows(t, t + 1)
@@ -188,31 +137,6 @@ def test_price_and_changes_agree_with_windows(curve: PriceCurve, t: int) -> None
     # The start of the curve is an edge even if its first part is unknown.
     first = next(later, np.inf)
     assert change == (min(first, curve.start_s) if t < curve.start_s else first)
-
-
-@settings(deadline=None)
-@given(curves(), moments, st.decimals(-5, 5, places=2))
-def test_next_below_agrees_with_looking_at_every_second(
-    curve: PriceCurve, t: int, price: Decimal
-) -> None:
-    bar = float(price)
-    first = next((s for s in range(t, 121) if float(curve.price_at(s)) < bar), np.inf)
-    assert float(curve.next_below(t, bar)) == first
-
-
-@settings(deadline=None)
-@given(curves(), st.integers(0, 20), moments, moments)
-def test_cheapest_start_agrees_with_trying_every_second(
-    curve: PriceCurve, duration: int, earliest: int, latest: int
-) -> None:
-    found = float(curve.cheapest_start(duration, earliest, latest))
-    tries = {s: float(curve.integral(s, s + duration)) for s in range(earliest, latest + 1)}
-    if latest < earliest or np.isnan(tries[earliest]):
-        assert found == earliest
-        return
-    known = {s: cost for s, cost in tries.items() if not np.isnan(cost)}
-    lowest = min(known.values())
-    assert found == min(s for s, cost in known.items() if cost <= lowest + 1e-7)
 
 
 def _same(curve: PriceCurve, one: int, other: int) -> bool:

@@ -243,7 +243,7 @@ tables = st.lists(st.lists(cells, max_size=4).map(",".join), max_size=8).map("\n
 texts = st.text() | tables | tables.map(lambda rest: f"{HEADER}\n{rest}")
 
 
-@settings(deadline=None, max_examples=examples(500))
+@settings(max_examples=examples(500))
 @given(
     texts,
     st.none() | st.text(max_size=5) | st.just("price_per_kwh"),
@@ -266,7 +266,6 @@ def test_no_text_raises(
         assert all(problem.message.isprintable() for problem in result)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.data())
 def test_every_single_damage_to_a_series_is_found(count: int, data: st.DataObject) -> None:
     hours = series(count + 2)

@@ -134,7 +134,7 @@ def random_periods(draw: st.DrawFn) -> PricePeriod:
     )
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(st.lists(random_periods(), min_size=1, max_size=4))
 def test_the_check_agrees_with_counting_every_minute(periods: list[PricePeriod]) -> None:
     seen: set[tuple[int, int, int]] = set()

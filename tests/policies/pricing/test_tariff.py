@@ -156,7 +156,7 @@ zones = st.sampled_from(
 edges = st.lists(st.integers(1, 1439), unique=True, max_size=5).map(sorted)
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(max_examples=examples(60))
 @given(zones, edges, st.integers(s("2024-01-01T00:00Z"), s("2028-01-01T00:00Z")), st.data())
 def test_the_curve_agrees_with_the_wall_clock(
     timezone: str, changes: list[int], start_s: int, data: st.DataObject
@@ -203,10 +203,9 @@ def test_an_hourly_series_is_unknown_outside(start_s: int, end_s: int) -> None:
     assert tariff.curve(start_s, end_s).exact_prices == (None,)
 
 
-def test_an_empty_series_means_run_now() -> None:
+def test_an_empty_series_knows_no_price() -> None:
     curve = HourlyTariff(np.array([], dtype=np.int64), ()).curve(0, 7200)
     assert curve.exact_prices == (None,)
-    assert float(curve.cheapest_start(60, 30, 7000)) == 30
 
 
 @pytest.mark.parametrize("starts_s", [[0], [0, 3600, 7200], [3600, 0], [0, 1800]])

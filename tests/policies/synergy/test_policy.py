@@ -1,10 +1,14 @@
 """One round of Synergy by hand: who is chosen, who gives CPUs back, who is stopped."""
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import pytest
 
 from policies.contract.snapshot import Blocked
 from policies.explain.reasons import WaitReason
-from tests.policies.synergy.tables import IMAGE, LANGUAGE, planned, shares, wants
+from tests.policies.synergy.tables import IMAGE, LANGUAGE, planned, profiles, shares, wants
 from tests.policies.worlds import NOW_S, Job, Node, World
 
 # Three CPUs and 1000 MiB a GPU.
@@ -56,3 +60,33 @@ def test_work_outside_the_order_is_stopped_only_with_leave() -> None:
 def test_who_is_blocked_waits_behind_nobody() -> None:
     plan = planned(World([NODE], [wants(1, IMAGE, blocked=Blocked.HELD), wants(4, IMAGE)]))
     assert [(w.job, w.reason, w.ahead) for w in plan.iter_waits()] == [(1000, WaitReason.HELD, 0)]
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"power_budget_w": 300.0},
+        {"partition_budgets_w": [300.0]},
+        {"cluster_energy_left_j": 300.0 * 3600, "energy_until_s": NOW_S + 3600},
+    ],
+    ids=["cluster", "partition", "energy"],
+)
+def test_whatever_the_budget_each_profile_counts_its_own_watts(budget: dict[str, Any]) -> None:
+    """Idle 200 W; of two jobs that ask alike one adds 50 W and the other 250 W."""
+    table = profiles()
+    each_w = np.array([300.0, 100.0, 300.0]).reshape(table.watts_per_gpu.shape)
+    table = replace(table, watts_per_gpu=each_w)
+    jobs = [wants(1, LANGUAGE, partition=0), wants(1, IMAGE, partition=0)]
+    given = World([replace(NODE, partition=0)], jobs, partitions=[False], **budget)
+    plan = planned(given, table, packing="proportional")
+    assert [start.job for start in plan.starts] == [1000]
+
+
+def test_of_the_objective_less_is_better() -> None:
+    """Three times as many CPUs make an image model 2.4 times as fast."""
+    tuned = planned(World([NODE], [wants(1, IMAGE)]))
+    proportional = planned(World([NODE], [wants(1, IMAGE)]), packing="proportional")
+    assert tuned.objective == pytest.approx(-2.4)
+    assert proportional.objective == pytest.approx(-1.0)
+    assert tuned.shown["total_speed"] == pytest.approx(2.4)
+    assert planned(World([NODE], [wants(5, IMAGE)])).objective == 0.0

@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from policies.bench.shares.needs import Needs, ProfileSpeeds, Share
 from policies.contract.columns import F64
@@ -13,17 +11,10 @@ from policies.contract.plan import Plan
 from policies.contract.snapshot import Blocked, JobState, ProfileTable, Span
 from policies.explain.reasons import WaitReason
 from policies.synergy.optimum import JobGroup, best_shares, optimum
-from tests.examples import examples
+from tests.examples import each_seed
 from tests.policies.synergy.tables import CPUS, MEM_MIB, SPEEDS, after, planned, profiles, wants
 from tests.policies.worlds import Node, World
 
-many = settings(
-    max_examples=examples(40),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    derandomize=True,
-)
 CPUS_PER_GPU, MEM_PER_GPU = 3, 1000
 
 
@@ -34,11 +25,10 @@ def random_speeds(rng: np.random.Generator) -> F64:
     return fair
 
 
-@st.composite
-def crowds(draw: st.DrawFn) -> tuple[World, ProfileTable]:
+def crowd_of(seed: int) -> tuple[World, ProfileTable]:
     """Alike nodes and a queue of jobs of a few random kinds, some of which state requests only."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    gpus = draw(st.integers(1, 8))
+    rng = np.random.default_rng(seed)
+    gpus = int(rng.integers(1, 9))
     node = Node(gpus=gpus, cpus=CPUS_PER_GPU * gpus, mem_mib=MEM_PER_GPU * gpus)
     table = profiles([*SPEEDS, *(random_speeds(rng) for _ in range(3))])
     sizes = [1, 1, 1, 2, 4, gpus, 2 * gpus]
@@ -50,9 +40,9 @@ def crowds(draw: st.DrawFn) -> tuple[World, ProfileTable]:
             est_run_s=float(rng.integers(1, 9)),
             blocked=int(rng.choice([Blocked.NO, Blocked.NO, Blocked.DEPENDENCY])),
         )
-        for _ in range(draw(st.integers(1, 24)))
+        for _ in range(int(rng.integers(1, 25)))
     ]
-    return World([node] * draw(st.integers(1, 4)), jobs), table
+    return World([node] * int(rng.integers(1, 5)), jobs), table
 
 
 def speed_of(table: ProfileTable, world: World, row: int) -> tuple[float, float]:
@@ -79,27 +69,21 @@ def following(world: World, plan: Plan, done: int) -> World:
 
 @pytest.mark.parametrize("packing", ["tune", "opt", "proportional", "greedy"])
 @pytest.mark.parametrize("ordering", ["fifo", "srtf"])
-@many
-@given(crowd=crowds(), done=st.integers(0, 3), migration=st.booleans())
-def test_nobody_runs_below_its_proportional_speed(
-    packing: str, ordering: str, crowd: tuple[World, ProfileTable], done: int, migration: bool
-) -> None:
-    world, table = crowd
+@each_seed(40)
+def test_nobody_runs_below_its_proportional_speed(packing: str, ordering: str, seed: int) -> None:
+    (world, table), migration = crowd_of(seed), bool(seed % 2)
     for _ in range(4):
         plan = planned(world, table, packing=packing, ordering=ordering, migration=migration)
-        world = following(world, plan, done)
+        world = following(world, plan, done=seed % 4)
         for row, job in enumerate(world.jobs):
             if job.state == JobState.RUNNING:
                 got, fair = speed_of(table, world, row)
                 assert got >= fair - 1e-9
 
 
-@many
-@given(crowd=crowds(), done=st.integers(0, 3))
-def test_no_gpu_is_idle_for_lack_of_cpus_or_memory(
-    crowd: tuple[World, ProfileTable], done: int
-) -> None:
-    world, table = crowd
+@each_seed(40)
+def test_no_gpu_is_idle_for_lack_of_cpus_or_memory(seed: int) -> None:
+    world, table = crowd_of(seed)
     for _ in range(4):
         plan = planned(world, table, packing="tune")
         snapshot = after(world, plan).snapshot()
@@ -108,13 +92,12 @@ def test_no_gpu_is_idle_for_lack_of_cpus_or_memory(
         # What is free may be set aside for a job whose other GPUs are just being given up.
         claimed = any(wait.reason == WaitReason.PREEMPTED_WORK for wait in plan.iter_waits())
         assert claimed or all(job.gpus > free for job in waiting if not job.columns["blocked"])
-        world = following(world, plan, done)
+        world = following(world, plan, done=seed % 4)
 
 
-@many
-@given(crowd=crowds())
-def test_opt_bounds_every_packing(crowd: tuple[World, ProfileTable]) -> None:
-    world, table = crowd
+@each_seed(40)
+def test_opt_bounds_every_packing(seed: int) -> None:
+    world, table = crowd_of(seed)
     totals = {
         packing: planned(world, table, packing=packing).shown
         for packing in ("proportional", "tune", "opt")

@@ -1,1 +1,0 @@
-"""How jobs behave on GPUs: speed, watts, sensitivity, and the fits of them."""
