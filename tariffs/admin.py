@@ -1,5 +1,6 @@
 """Tariffs, carbon series and their hours in the admin."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -76,8 +77,9 @@ class HourlyAdmin(StaffAdmin):
             self.message_user(request, text, messages.SUCCESS)
         return close_dialog(f"admin:tariffs_{self.model._meta.model_name}_change", object_id)
 
+    @abstractmethod
     def perform_import(self, row: Any) -> Callable[..., Imported]:
-        raise NotImplementedError
+        """The service that imports hours into this row."""
 
 
 class TariffForm(ServiceForm):

@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 from policies.pricing import tariff as pure
 from policies.pricing.curve import IntArray, PriceCurve
 from policies.pricing.periods import PricePeriod
+from policies.pricing.published import BEHIND_S, HORIZON_S
 from tariffs.models import CarbonHour, Tariff, TariffHour
 
-# How far ahead a round may look for a cheaper hour.
-HORIZON = timedelta(hours=48)
+HORIZON = timedelta(seconds=HORIZON_S)
 
 
 class Priced(Protocol):
@@ -27,8 +27,9 @@ Curves = tuple[PriceCurve | None, PriceCurve | None]
 
 
 def price_curves(priced: Priced, *, now: datetime) -> Curves:
-    """Price and carbon from now to the horizon; None where there is neither."""
-    return curves_between(priced, int(now.timestamp()), int((now + HORIZON).timestamp()))
+    """Price and carbon from a day ago to the horizon; None where there is neither."""
+    now_s = int(now.timestamp())
+    return curves_between(priced, now_s - BEHIND_S, now_s + HORIZON_S)
 
 
 def curves_between(priced: Priced, start_s: int, end_s: int) -> Curves:

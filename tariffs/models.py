@@ -7,10 +7,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, ConstraintRule, Unique
-from rest.names import SLUG
+from rest.constraints import Check, ConstraintRule, Unique, composite_target
+from rest.names import slug_name
 
-_BAD_NAME = "Lower-case letters, digits and inner dashes, at most 63."
 # A CHECK in the migration says it, because Django's cannot.
 _ON_THE_HOUR = ConstraintRule("not_on_the_hour", "/csv", "Hours start on full hours of UTC.")
 
@@ -42,44 +41,29 @@ class Tariff(models.Model):
     class Meta:
         constraints = (
             # The target of a composite key: a cluster and its tariff reckon in one currency.
-            Unique(
-                fields=["id", "currency"],
-                name="tariff_of_currency",
-                pointer="/id",
-                violation_error_code="conflict",
-                violation_error_message="This tariff exists already.",
+            composite_target("tariff", "currency"),
+            slug_name("tariff"),
+            Check(
+                "tariff_kind",
+                Q(kind__in=("flat", "time_of_use", "hourly")),
+                "bad_kind: A tariff is flat, time_of_use or hourly.",
             ),
             Check(
-                condition=Q(name__regex=SLUG),
-                name="tariff_name_is_slug",
-                violation_error_code="bad_name",
-                violation_error_message=_BAD_NAME,
-            ),
-            Check(
-                condition=Q(kind__in=("flat", "time_of_use", "hourly")),
-                name="tariff_kind",
-                violation_error_code="bad_kind",
-                violation_error_message="A tariff is flat, time_of_use or hourly.",
-            ),
-            Check(
-                condition=Q(kind="flat", price_per_kwh__isnull=False)
+                "tariff_flat_has_price",
+                Q(kind="flat", price_per_kwh__isnull=False)
                 | (~Q(kind="flat") & Q(price_per_kwh__isnull=True)),
-                name="tariff_flat_has_price",
+                "not_of_this_kind: A flat tariff has one price, and no other kind has.",
                 pointer="/price_per_kwh",
-                violation_error_code="not_of_this_kind",
-                violation_error_message="A flat tariff has one price, and no other kind has.",
             ),
             Check(
-                condition=Q(currency__regex=r"^[A-Z]{3}$"),
-                name="tariff_currency",
-                violation_error_code="bad_currency",
-                violation_error_message="Three capital letters, as in EUR.",
+                "tariff_currency",
+                Q(currency__regex=r"^[A-Z]{3}$"),
+                "bad_currency: Three capital letters, as in EUR.",
             ),
             Check(
-                condition=Q(demand_charge_per_kw__gte=0),
-                name="tariff_demand_charge",
-                violation_error_code="out_of_range",
-                violation_error_message="A demand charge is not negative.",
+                "tariff_demand_charge",
+                Q(demand_charge_per_kw__gte=0),
+                "out_of_range: A demand charge is not negative.",
             ),
         )
 
@@ -97,11 +81,10 @@ class TariffHour(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["tariff", "starts_at"],
-                name="tariff_hour_once",
+                "tariff_hour_once",
+                ["tariff", "starts_at"],
+                "duplicated_hour: An hour has one price.",
                 pointer="/csv",
-                violation_error_code="duplicated_hour",
-                violation_error_message="An hour has one price.",
             ),
         )
 
@@ -121,14 +104,7 @@ class CarbonSeries(models.Model):
 
     class Meta:
         verbose_name_plural = "carbon series"
-        constraints = (
-            Check(
-                condition=Q(name__regex=SLUG),
-                name="carbon_name_is_slug",
-                violation_error_code="bad_name",
-                violation_error_message=_BAD_NAME,
-            ),
-        )
+        constraints = (slug_name("carbon"),)
 
     def __str__(self) -> str:
         return self.name
@@ -144,18 +120,16 @@ class CarbonHour(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["series", "starts_at"],
-                name="carbon_hour_once",
+                "carbon_hour_once",
+                ["series", "starts_at"],
+                "duplicated_hour: An hour has one value.",
                 pointer="/csv",
-                violation_error_code="duplicated_hour",
-                violation_error_message="An hour has one value.",
             ),
             Check(
-                condition=Q(g_per_kwh__gte=0),
-                name="carbon_not_negative",
+                "carbon_not_negative",
+                Q(g_per_kwh__gte=0),
+                "out_of_range: Carbon intensity is not negative.",
                 pointer="/csv",
-                violation_error_code="out_of_range",
-                violation_error_message="Carbon intensity is not negative.",
             ),
         )
 

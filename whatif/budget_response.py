@@ -5,17 +5,15 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
-from clusters.models import Cluster
-from energy.budgets.power import LEAD, spans, windows
+from energy.budgets.power import spans
 from energy.models import PowerBudget
-from policies.contract.snapshot import PartitionTable, Snapshot
 from policies.registry import build
 from scheduling.snapshot.load import load_snapshot
-from simulator.budget_response import BudgetWindow, Shed, estimate_shed
-from whatif.forecasting import left_out, pace_of
+from simulator.budget_response import Shed, estimate_shed
+from whatif.energy_terms import energy_terms
+from whatif.forecasting import PRICED_S, left_out, pace_of
 from whatif.history import guess_of
+from whatif.power_windows import PowerWindows
 
 # An answer within a request: beyond this, what was simulated until then is the answer.
 BUDGET_S = 6.0
@@ -38,8 +36,9 @@ def estimate(row: PowerBudget, *, now: datetime) -> dict[str, Any]:
     """What the cluster's own policy would do under the budget; nothing is changed."""
     cluster = row.cluster
     window = first_window(row)
-    snapshot = _without_windows(load_snapshot(cluster, now=now, seed=0), cluster)
-    others = windows(cluster, from_at=now, until_at=window.until_at)
+    loaded = load_snapshot(cluster, now=now, seed=0)
+    budgets = PowerWindows(cluster, loaded)
+    snapshot = budgets.left_out_of(loaded)
     ends_s = monotonic() + BUDGET_S
     length_s = (window.until_at - window.from_at).total_seconds()
     pace = pace_of(snapshot, cluster)
@@ -49,13 +48,9 @@ def estimate(row: PowerBudget, *, now: datetime) -> dict[str, Any]:
         build(cluster.policy, cluster.policy_parameters),
         replace(pace, interval_s=min(pace.interval_s, interval_s)),
         guess_of(cluster.pk),
-        window=_window(row, window.from_at, window.until_at, snapshot),
-        others=[
-            _window(other, start, end, snapshot)
-            for other in others
-            if other.pk != row.pk
-            for start, end in spans(other, now, window.until_at)
-        ],
+        window=budgets.window(row, window.from_at, window.until_at),
+        others=budgets.until(window.until_at, now=now, but=row),
+        terms=energy_terms(cluster, now=now, seconds=PRICED_S),
         left_out=left_out(snapshot),
         out_of_time=lambda: monotonic() > ends_s,
     )
@@ -67,25 +62,6 @@ def first_window(row: PowerBudget) -> FirstWindow:
     found = [span for span in spans(row, row.starts_at, until_at) if span[1] > row.starts_at]
     start, end = found[0] if found else (row.starts_at, until_at)
     return FirstWindow(start, min(end, start + LONGEST))
-
-
-def _window(row: PowerBudget, start: datetime, end: datetime, snapshot: Snapshot) -> BudgetWindow:
-    """Rounds begin a little before the budget does."""
-    rows = np.flatnonzero(snapshot.partitions.id == (row.partition_id or -1)).tolist()
-    return BudgetWindow(
-        max((start - LEAD).timestamp(), snapshot.now_s),
-        end.timestamp(),
-        float(row.watts),
-        rows[0] if rows else -1,
-    )
-
-
-def _without_windows(snapshot: Snapshot, cluster: Cluster) -> Snapshot:
-    """The cluster's own budget only: windows come and go during the run."""
-    columns = dict(snapshot.partitions.columns())
-    columns["power_budget_w"] = np.full(len(snapshot.partitions), np.inf)
-    own_w = float(cluster.power_budget_w or "inf")
-    return replace(snapshot, power_budget_w=own_w, partitions=PartitionTable.of(**columns))
 
 
 def _estimate(shed: Shed, window: FirstWindow) -> dict[str, Any]:

@@ -11,22 +11,24 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from clusters.models import Cluster
-from energy.budgets.peak import charged
 from policies.contract.snapshot import Blocked, JobState, Snapshot
-from policies.pricing.curve import PriceCurve
 from policies.registry import build
 from scheduling.snapshot.load import load_snapshot
 from simulator import forecast as pure
+from simulator.budget_response import Bounded
 from simulator.engine import Pace
 from simulator.forecast import estimate
-from tariffs.curves import pure_tariff
 from tenancy.models import Tenant
+from whatif.energy_terms import energy_terms
 from whatif.history import guess_of
 from whatif.models import LIVE, Forecast, ForecastJob, WorkState
+from whatif.power_windows import PowerWindows
 
 # The head of the queue, by priority and age; what lies beyond is estimated when it moves up.
 JOBS_MAX = 2000
 HORIZON = timedelta(days=7)
+# Jobs that still run at the horizon are priced until they end.
+PRICED_S = 2 * 7 * 86_400
 BUDGET_S = 15.0
 # Past this, rounds are held at times instead of at every event, which would be one per job.
 EVENTFUL_MAX = 300
@@ -73,14 +75,15 @@ def make_forecast(forecast_id: int, *, now: datetime) -> None:
 def _make(forecast: Forecast, now: datetime) -> None:
     cluster = forecast.cluster
     snapshot = load_snapshot(cluster, now=now, seed=0)
+    budgets = PowerWindows(cluster, snapshot)
+    windows = budgets.until(now + HORIZON, now=now)
     ends_s = monotonic() + BUDGET_S
     found = estimate(
-        snapshot,
-        build(forecast.policy, forecast.parameters),
+        budgets.left_out_of(snapshot),
+        Bounded(build(forecast.policy, forecast.parameters), windows),
         pace_of(snapshot, cluster),
         guess_of(cluster.pk),
-        price=_price(cluster, now),
-        tariff=charged(cluster, now=now),
+        terms=energy_terms(cluster, now=now, seconds=PRICED_S),
         left_out=left_out(snapshot),
         out_of_time=lambda: monotonic() > ends_s,
     )
@@ -115,14 +118,6 @@ def left_out(snapshot: Snapshot) -> set[int]:
     return {*jobs.id[beyond].tolist(), *jobs.id[stopped].tolist()}
 
 
-def _price(cluster: Cluster, now: datetime) -> PriceCurve | None:
-    if cluster.tariff is None:
-        return None
-    start_s = int(now.timestamp())
-    end_s = start_s + 2 * int(HORIZON.total_seconds())
-    return pure_tariff(cluster.tariff, start_s, end_s).curve(start_s, end_s)
-
-
 def _store(forecast: Forecast, snapshot: Snapshot, found: pure.QueueForecast) -> None:
     row_of = {job: row for row, job in enumerate(snapshot.jobs.id.tolist())}
     tenants = snapshot.tenants.id[snapshot.jobs.tenant].tolist()
@@ -135,12 +130,17 @@ def _store(forecast: Forecast, snapshot: Snapshot, found: pure.QueueForecast) ->
             forecast=forecast,
             tenant_id=tenants[row_of[job]],
             job_id=job,
-            energy_j=None if math.isnan(energy_j) else energy_j,
-            cost=None if math.isnan(cost) else Decimal(repr(cost)).quantize(Decimal("1e-6")),
+            full_energy_j=None if math.isnan(energy_j) else energy_j,
+            full_cost=None if math.isnan(cost) else Decimal(repr(cost)).quantize(Decimal("1e-6")),
             **{f"{name}_at": values[at] for name, values in times.items()},
         )
         for at, (job, energy_j, cost) in enumerate(
-            zip(found.job.tolist(), found.energy_j.tolist(), found.cost.tolist(), strict=True)
+            zip(
+                found.job.tolist(),
+                found.full_energy_j.tolist(),
+                found.full_cost.tolist(),
+                strict=True,
+            )
         )
     )
 

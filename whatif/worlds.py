@@ -2,7 +2,7 @@
 
 import tempfile
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from clusters.models import Cluster
 from policies.contract.snapshot import NodeState, NodeTable, PartitionTable, Snapshot
 from policies.pricing import tariff as pure
 from policies.pricing.curve import PriceCurve
+from policies.pricing.published import BEHIND_S
 from policies.registry import build as build_policy
 from scheduling.snapshot.load import load_snapshot
+from simulator.budget_response import Bounded
 from simulator.engine import Engine, Pace
 from simulator.live import engine_from, machines_of
 from simulator.machines import Machines
@@ -23,9 +25,14 @@ from simulator.setting import Setting
 from tariffs.curves import pure_tariff
 from tariffs.models import Tariff
 from tenancy.models import Tenant
+from whatif.energy_terms import energy_terms
 from whatif.history import guess_of
 from whatif.models import Simulation, SimulationRun
+from whatif.power_windows import PowerWindows
 from whatif.request import TRACE_FILE, scenario_of
+
+# That a power budget ends is no event of the queue: a round is held so long after the last.
+AT_LATEST_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,11 @@ def _of_trace(simulation: Simulation, run: SimulationRun, now: datetime) -> Prep
             (Path(name) / TRACE_FILE).write_text(request["trace"]["lines"])
         built = build(scenario_of(request), run.seed, Path(name), machines)
     tariff, price = priced(request["tariff"], built.setting)
-    setting = replace(built.setting, price=price, tariff=tariff)
+    market = _market(request["tariff"])
+    setting = replace(built.setting, price=price, tariff=tariff, market_timezone=market)
+    if simulation.cluster is not None:
+        cluster = simulation.cluster
+        setting = replace(setting, power_off=cluster.power_off, min_idle_s=cluster.min_idle_s)
     pace = replace(built.pace, until_s=_until_s(request, setting.origin_s))
     engine = Engine(setting, build_policy(run.policy, run.parameters), pace)
     return PreparedRun(
@@ -66,16 +77,24 @@ def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Prepared
     own = simulation.cluster.tariff
     named = request["tariff"] or (None if own is None else own.name)
     tariff, price = _priced(named, snapshot.now_s, snapshot.now_s)
-    rounds = request["rounds"]
+    begun_at = datetime.fromtimestamp(snapshot.now_s, UTC)
+    terms = energy_terms(simulation.cluster, now=begun_at, seconds=AFTER_S)
+    if own is None or named != own.name:
+        terms = replace(terms, price=price, tariff=tariff)
+    until_s, rounds = _until_s(request, snapshot.now_s), request["rounds"]
+    budgets = PowerWindows(simulation.cluster, snapshot)
+    last_at = datetime.fromtimestamp(min(until_s, snapshot.now_s + AFTER_S), UTC)
+    windows = budgets.until(last_at, now=begun_at)
     pace = Pace(
         interval_s=rounds["interval_s"] or float("inf"),
+        at_latest_s=AT_LATEST_S if windows else float("inf"),
         on_events=rounds["on_events"],
-        until_s=_until_s(request, snapshot.now_s),
+        until_s=until_s,
     )
     guess = replace(guess_of(simulation.cluster.pk), seed=run.seed)
-    policy = build_policy(run.policy, run.parameters)
-    engine = engine_from(snapshot, policy, pace, guess, price=price, tariff=tariff).engine
-    return PreparedRun(engine, tariff, [])
+    policy = Bounded(build_policy(run.policy, run.parameters), windows)
+    live = engine_from(budgets.left_out_of(snapshot), policy, pace, guess, terms=terms)
+    return PreparedRun(live.engine, tariff, [])
 
 
 def tenant_names(engine: Engine, simulation: Simulation) -> tuple[str, ...]:
@@ -107,13 +126,19 @@ def priced(name: str | None, setting: Setting) -> tuple[pure.Tariff | None, Pric
 def _priced(
     name: str | None, first_s: float, last_s: float
 ) -> tuple[pure.Tariff | None, PriceCurve | None]:
-    """The tariff and its curve from the start until a year after the last job has come."""
+    """The tariff and its curve from a day before the start to a year after the last job came."""
     row = None if name is None else Tariff.objects.filter(name=name).first()
     if row is None:
         return None, None
-    start_s, end_s = int(first_s), int(last_s) + AFTER_S
+    start_s, end_s = int(first_s) - BEHIND_S, int(last_s) + AFTER_S
     tariff = pure_tariff(row, start_s, end_s)
     return tariff, tariff.curve(start_s, end_s)
+
+
+def _market(name: str | None) -> str | None:
+    """Whoever runs a trace of the past must not know prices before they were published."""
+    hourly = Tariff.objects.filter(name=name, kind=Tariff.Kind.HOURLY)
+    return hourly.values_list("timezone", flat=True).first()
 
 
 def _machines(cluster: Cluster, now: datetime) -> Machines:

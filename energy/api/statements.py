@@ -33,11 +33,13 @@ from tenancy.selectors import tenants
 CSV = "text/csv"
 # Longer corrections are made in pieces, each of which is kept.
 REPRICE_MOST = timedelta(days=31)
-_COLUMNS = ("job_id", "name", "cluster", "gpu_mj", "host_mj", "unpriced_mj", "cost", "currency",
-            "carbon_g")  # fmt: skip
+COLUMNS = ("job_id", "name", "cluster", "gpu_mj", "host_mj", "unpriced_mj", "cost", "currency",
+            "carbon_g", "kwh", "cost_rounded")  # fmt: skip
 CSV_EXAMPLE = (
-    "job_id,name,cluster,gpu_mj,host_mj,unpriced_mj,cost,currency,carbon_g\r\n"
-    "4711,train-resnet,demo,1440000000,360000000,0,0.174000000000,EUR,228.000000000000\r\n"
+    "job_id,name,cluster,gpu_mj,host_mj,unpriced_mj,cost,currency,carbon_g,kwh,"
+    "cost_rounded\r\n"
+    "4711,train-resnet,demo,1440000000,360000000,0,0.174000000000,EUR,228.000000000000,"
+    "0.500,0.1740\r\n"
 )
 # A spreadsheet would take such a text for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -123,11 +125,11 @@ class StatementView(JSONView):
 def csv_text(shown: Iterable[dict[str, Any]]) -> str:
     text = io.StringIO()
     table = csv.writer(text)
-    table.writerow(_COLUMNS)
+    table.writerow(COLUMNS)
     for row in shown:
         name = str(row["name"])
         safe = {**row, "name": f"'{name}" if name.startswith(_FORMULA) else name}
-        table.writerow([safe[column] for column in _COLUMNS])
+        table.writerow([safe[column] for column in COLUMNS])
     return text.getvalue()
 
 

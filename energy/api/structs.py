@@ -23,6 +23,8 @@ MonthEnd = Annotated[Instant, Meta(examples=["2026-02-01T00:00:00Z"])]
 
 
 class SumsOut(Output, frozen=True):
+    """`cost` is the full one: of `gpu_mj` and `host_mj`, times PUE and price."""
+
     gpu_mj: Annotated[GpuMillijoules, From("total_gpu_mj")]
     host_mj: Annotated[int, From("total_host_mj"), Meta(examples=[360_000_000])]
     cost: Annotated[Decimal, From("total_cost"), amount(28, 12, example="0.174000000000")]
@@ -31,6 +33,16 @@ class SumsOut(Output, frozen=True):
     unpriced_mj: Annotated[
         UsuallyNone,
         Meta(description="Drawn in hours whose price is not known yet; not in the cost."),
+    ]
+    kwh: Annotated[
+        Decimal,
+        From("total_kwh"),
+        amount(28, 3, example="0.500", description="`gpu_mj` and `host_mj` for people, rounded."),
+    ]
+    cost_rounded: Annotated[
+        Decimal,
+        From("total_cost"),
+        amount(28, 4, example="0.1740", description="`cost` for people, rounded."),
     ]
 
 
@@ -64,12 +76,22 @@ class MeterOut(Output, frozen=True):
 class AttemptEnergyOut(Output, frozen=True):
     number: int
     state: Annotated[Attempt.State, Meta(examples=["ended"])]
-    predicted_mj: Annotated[int | None, Meta(examples=[1_512_000_000])]
+    predicted_gpu_mj: Annotated[int | None, Meta(examples=[1_512_000_000])]
+    predicted_host_mj: Annotated[
+        int | None,
+        Meta(
+            description="Its GPUs' share of the hosts; with predicted_gpu_mj the full energy.",
+            examples=[378_000_000],
+        ),
+    ]
     predicted_by: Annotated[Attempt.Prediction | None, Meta(examples=["profile"])]
     gpu_mj: GpuMillijoules
     prediction_error: Annotated[
         float | None,
-        Meta(description="0.1: a tenth more was expected than was drawn.", examples=[0.05]),
+        Meta(
+            description="Of the GPUs: 0.1 is a tenth more expected than was drawn.",
+            examples=[0.05],
+        ),
     ]
     meters: list[MeterOut]
     windows: list[WindowOut]

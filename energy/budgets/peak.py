@@ -45,20 +45,26 @@ def demand_month(cluster: Cluster, tariff: Metered, now: datetime) -> tuple[str,
 
 
 def demand_seen(cluster: Cluster, *, now: datetime) -> tuple[float, float]:
-    """The peak that counts now, and what every watt above it costs.
+    """The peak that counts now, and what every watt above it costs."""
+    found = counted_peaks(cluster, now=now)
+    return (0.0, 0.0) if found is None else next_watt(*found, now.timestamp())
+
+
+def counted_peaks(cluster: Cluster, *, now: datetime) -> tuple[Metered, list[float]] | None:
+    """The tariff that charges for demand, and this month's peaks.
 
     Nothing is charged until the month has been counted: nobody waits for what is not known.
     """
     tariff = charged(cluster, now=now)
     if tariff is None:
-        return 0.0, 0.0
+        return None
     state = PowerState.objects.filter(cluster=cluster, partition=None).first()
     if state is None or state.demand_counted_at is None:
-        return 0.0, 0.0
+        return None
     month, _ = demand_month(cluster, tariff, now)
     if state.demand_month != month or now - state.demand_counted_at > STALE:
-        return 0.0, 0.0
-    return next_watt(tariff, state.demand_peaks_w, now.timestamp())
+        return None
+    return tariff, state.demand_peaks_w
 
 
 def demand_count(state: PowerState, cluster: Cluster, *, now: datetime) -> None:

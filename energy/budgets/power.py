@@ -57,12 +57,17 @@ def budgets_throughout(cluster: Cluster, *, from_at: datetime, until_at: datetim
 def planned_budgets(cluster: Cluster, *, now: datetime) -> WattLimits:
     """What a round plans with: less what its model has been found to be wrong by."""
     budgets = budgets_between(cluster, from_at=now, until_at=now + LEAD)
-    found = PowerState.objects.filter(cluster=cluster, correction_w__gt=0)
-    wrong: dict[int | None, float] = dict(found.values_list("partition_id", "correction_w"))
+    wrong = corrections_w(cluster)
     return WattLimits(
         budgets.cluster_w - wrong.get(None, 0.0),
         {pk: watts - wrong.get(pk, 0.0) for pk, watts in budgets.partition_w.items()},
     )
+
+
+def corrections_w(cluster: Cluster) -> dict[int | None, float]:
+    """What the model has been found to be wrong by, of the cluster (None) and its partitions."""
+    found = PowerState.objects.filter(cluster=cluster, correction_w__gt=0)
+    return dict(found.values_list("partition_id", "correction_w"))
 
 
 def touches(row: PowerBudget, from_at: datetime, until_at: datetime) -> bool:

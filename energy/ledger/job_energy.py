@@ -20,7 +20,8 @@ WINDOWS_MOST = 8784
 class AttemptEnergyReport:
     number: int
     state: str
-    predicted_mj: int | None
+    predicted_gpu_mj: int | None
+    predicted_host_mj: int | None
     predicted_by: str | None
     gpu_mj: int
     # Of the prediction, as a share of what was counted; None while it runs.
@@ -64,14 +65,15 @@ def _attempt(
 ) -> AttemptEnergyReport:
     gpu_mj = sum(meter["gpu_mj"] for meter in meters)
     over = attempt.state in (Attempt.State.ENDED, Attempt.State.LOST)
-    comparable = over and gpu_mj > 0 and attempt.predicted_mj is not None
+    comparable = over and gpu_mj > 0 and attempt.predicted_gpu_mj is not None
     return AttemptEnergyReport(
         number=attempt.number,
         state=attempt.state,
-        predicted_mj=attempt.predicted_mj,
+        predicted_gpu_mj=attempt.predicted_gpu_mj,
+        predicted_host_mj=attempt.predicted_host_mj,
         predicted_by=attempt.predicted_by,
         gpu_mj=gpu_mj,
-        prediction_error=(attempt.predicted_mj or 0) / gpu_mj - 1 if comparable else None,
+        prediction_error=(attempt.predicted_gpu_mj or 0) / gpu_mj - 1 if comparable else None,
         meters=meters,
         windows=windows,
     )

@@ -6,12 +6,12 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from clusters.models import Cluster
+from energy.ledger.money import split_mj
 from energy.ledger.settle import writing
 from energy.ledger.terms import Rates
 from energy.ledger.writer import Drawn, LedgerKey, Standing, standing, write_differences
 from energy.models import LedgerRow, Meter
 from policies.pricing.curve import PriceWindow as Span
-from policies.pricing.money import split_mj
 
 
 def reprice(cluster: Cluster, *, from_at: datetime, until_at: datetime, now: datetime) -> int:

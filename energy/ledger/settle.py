@@ -20,6 +20,7 @@ from energy.ledger.terms import Rates
 from energy.ledger.writer import Drawn, LedgerKey, standing, write_differences
 from energy.models import LedgerRow, Meter
 from jobs.models import Attempt
+from policies.pricing.cost import host_mj
 
 BATCH = 200
 EPOCH, MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
@@ -40,8 +41,7 @@ class HostPart:
     gpus: int
 
     def mj(self, us: int) -> int:
-        """Watts times microseconds are microjoules."""
-        return self.peak_w * us // (1000 * max(self.gpus, 1))
+        return host_mj(self.peak_w, self.gpus, us)
 
 
 def settle_due(*, now: datetime, batch: int = BATCH) -> int:

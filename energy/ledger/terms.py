@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clusters.models import Cluster
+from energy.ledger.money import exact_cost, to_money
 from policies.pricing.curve import IntArray, PriceCurve
-from policies.pricing.money import exact_cost, to_money
 from tariffs.curves import curves_between
 
 HOUR_S = 3600

@@ -45,25 +45,22 @@ class Meter(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["attempt", "gpu"],
-                name="meter_once_per_gpu",
+                "meter_once_per_gpu",
+                ["attempt", "gpu"],
+                "meter_exists: The attempt has a meter on the GPU.",
                 pointer="",
-                violation_error_code="meter_exists",
-                violation_error_message="The attempt has a meter on the GPU.",
             ),
             Check(
-                condition=Q(start_mj__gte=0, now_mj__gte=F("start_mj")),
-                name="meter_rises",
+                "meter_rises",
+                Q(start_mj__gte=0, now_mj__gte=F("start_mj")),
+                "invalid_meter: A counter does not fall.",
                 pointer="",
-                violation_error_code="invalid_meter",
-                violation_error_message="A counter does not fall.",
             ),
             Check(
-                condition=Q(until_at__gte=F("since_at")),
-                name="meter_ends_after_start",
+                "meter_ends_after_start",
+                Q(until_at__gte=F("since_at")),
+                "invalid_meter: A meter is read last after it is read first.",
                 pointer="",
-                violation_error_code="invalid_meter",
-                violation_error_message="A meter is read last after it is read first.",
             ),
         )
         indexes = (
@@ -118,25 +115,22 @@ class LedgerRow(models.Model):
     class Meta:
         constraints = (
             Check(
-                condition=Q(ends_at__gt=F("starts_at")),
-                name="ledger_window",
+                "ledger_window",
+                Q(ends_at__gt=F("starts_at")),
+                "invalid_window: A window ends after it begins.",
                 pointer="",
-                violation_error_code="invalid_window",
-                violation_error_message="A window ends after it begins.",
             ),
             Check(
-                condition=Q(coverage__range=(0, 1)),
-                name="ledger_coverage",
+                "ledger_coverage",
+                Q(coverage__range=(0, 1)),
+                "invalid_coverage: A coverage is 0 to 1.",
                 pointer="",
-                violation_error_code="invalid_coverage",
-                violation_error_message="A coverage is 0 to 1.",
             ),
             Check(
-                condition=Q(method__in=("counter", "integrated")),
-                name="ledger_method",
+                "ledger_method",
+                Q(method__in=("counter", "integrated")),
+                "invalid_method: Energy is counted or integrated.",
                 pointer="",
-                violation_error_code="invalid_method",
-                violation_error_message="Energy is counted or integrated.",
             ),
         )
         indexes = (

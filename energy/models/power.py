@@ -48,19 +48,16 @@ class PowerBudget(models.Model):
     class Meta:
         constraints = (
             Check(
-                condition=Q(watts__gt=0),
-                name="power_budget_watts",
-                violation_error_code="out_of_range",
-                violation_error_message="A power budget is positive.",
+                "power_budget_watts", Q(watts__gt=0), "out_of_range: A power budget is positive."
             ),
             Check(
-                condition=Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),
-                name="power_budget_window",
-                violation_error_code="window_over",
-                violation_error_message="A window ends after its start.",
+                "power_budget_window",
+                Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at")),
+                "window_over: A window ends after its start.",
             ),
             Check(
-                condition=Q(from_minute__isnull=True, to_minute__isnull=True)
+                "power_budget_daily",
+                Q(from_minute__isnull=True, to_minute__isnull=True)
                 | Q(
                     from_minute__isnull=False,
                     to_minute__isnull=False,
@@ -68,10 +65,8 @@ class PowerBudget(models.Model):
                     to_minute__range=(0, DAY_MINUTES - 1),
                 )
                 & ~Q(from_minute=F("to_minute")),
-                name="power_budget_daily",
+                "half_a_day: Give two different minutes of the day, or none.",
                 pointer="/to_minute",
-                violation_error_code="half_a_day",
-                violation_error_message="Give two different minutes of the day, or none.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "-id"], name="power_budget_by_cluster"),)
@@ -116,38 +111,34 @@ class PowerState(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["cluster", "partition"],
+                "power_state_once",
+                ["cluster", "partition"],
+                "conflict: There is one state per cluster and partition.",
                 nulls_distinct=False,
-                name="power_state_once",
                 pointer="",
-                violation_error_code="conflict",
-                violation_error_message="There is one state per cluster and partition.",
             ),
             Check(
-                condition=Q(correction_w__gte=0),
-                name="power_correction_lowers",
+                "power_correction_lowers",
+                Q(correction_w__gte=0),
+                "out_of_range: A correction is not negative.",
                 pointer="",
-                violation_error_code="out_of_range",
-                violation_error_message="A correction is not negative.",
             ),
             Check(
-                condition=Q(energy_from_at__isnull=True, energy_counted_at__isnull=True)
+                "power_energy_counted",
+                Q(energy_from_at__isnull=True, energy_counted_at__isnull=True)
                 | Q(
                     energy_from_at__isnull=False,
                     energy_counted_at__isnull=False,
                     energy_counted_at__gte=F("energy_from_at"),
                 ),
-                name="power_energy_counted",
+                "out_of_range: Energy is counted from its period's start on.",
                 pointer="",
-                violation_error_code="out_of_range",
-                violation_error_message="Energy is counted from its period's start on.",
             ),
             Check(
-                condition=Q(energy_drawn_j__gte=0),
-                name="power_energy_drawn",
+                "power_energy_drawn",
+                Q(energy_drawn_j__gte=0),
+                "out_of_range: Energy that was drawn is not negative.",
                 pointer="",
-                violation_error_code="out_of_range",
-                violation_error_message="Energy that was drawn is not negative.",
             ),
         )
 
@@ -174,20 +165,18 @@ class PowerBreach(models.Model):
         verbose_name_plural = "power breaches"
         constraints = (
             Unique(
-                fields=["cluster", "partition"],
+                "one_open_breach",
+                ["cluster", "partition"],
+                "conflict: One breach of a cluster or partition is open at a time.",
                 nulls_distinct=False,
                 condition=Q(ended_at__isnull=True),
-                name="one_open_breach",
                 pointer="",
-                violation_error_code="conflict",
-                violation_error_message="One breach of a cluster or partition is open at a time.",
             ),
             Check(
-                condition=Q(worst_w__gt=F("budget_w")),
-                name="power_breach_is_above",
+                "power_breach_is_above",
+                Q(worst_w__gt=F("budget_w")),
+                "out_of_range: A breach lies above its budget.",
                 pointer="",
-                violation_error_code="out_of_range",
-                violation_error_message="A breach lies above its budget.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "-id"], name="power_breach_by_cluster"),)

@@ -16,11 +16,10 @@ class Boot(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["node", "boot_id"],
-                name="boot_once_per_node",
+                "boot_once_per_node",
+                ["node", "boot_id"],
+                "conflict: The node has reported this boot already.",
                 pointer="",
-                violation_error_code="conflict",
-                violation_error_message="The node has reported this boot already.",
             ),
         )
 
@@ -103,11 +102,10 @@ class SampleMinute(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["gpu", "minute_at", "boot"],
-                name="minute_once",
+                "minute_once",
+                ["gpu", "minute_at", "boot"],
+                "conflict: A GPU's minute is kept once.",
                 pointer="",
-                violation_error_code="conflict",
-                violation_error_message="A GPU's minute is kept once.",
             ),
         )
 
@@ -132,11 +130,10 @@ class GpuCounter(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["gpu", "boot"],
-                name="counter_once",
+                "counter_once",
+                ["gpu", "boot"],
+                "conflict: A GPU's counter of one boot is kept once.",
                 pointer="",
-                violation_error_code="conflict",
-                violation_error_message="A GPU's counter of one boot is kept once.",
             ),
         )
 

@@ -1,5 +1,6 @@
 """Boots of nodes by number, looked up once per process."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -12,10 +13,8 @@ MOST_PER_DAY = 50
 
 def boot_number(node_id: int, boot_id: str, *, now: datetime) -> int | None:
     """The boot's key; None for a node that has reported too many."""
-    known = _known(node_id, boot_id)
-    if known is not None:
-        return known
-    _known.cache_clear()
+    with suppress(Boot.DoesNotExist):
+        return _known(node_id, boot_id)
     recent = Boot.objects.filter(node=node_id, first_seen_at__gt=now - timedelta(days=1))
     if recent.count() >= MOST_PER_DAY:
         return None
@@ -26,11 +25,9 @@ def boot_number(node_id: int, boot_id: str, *, now: datetime) -> int | None:
 
 
 @lru_cache(maxsize=16_384)
-def _known(node_id: int, boot_id: str) -> int | None:
-    found: int | None = (
-        Boot.objects.filter(node=node_id, boot_id=boot_id).values_list("pk", flat=True).first()
-    )
-    return found
+def _known(node_id: int, boot_id: str) -> int:
+    """One that is not there yet raises, which is not remembered."""
+    return Boot.objects.values_list("pk", flat=True).get(node=node_id, boot_id=boot_id)
 
 
 @lru_cache(maxsize=16_384)

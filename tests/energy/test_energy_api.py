@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from energy.api.statements import csv_text
+from energy.api.statements import COLUMNS, csv_text
 from energy.ledger.settle import settle
 from energy.models import LedgerRow
 from jobs.api.event_stream import Slots
@@ -64,7 +64,10 @@ def test_a_job_shows_what_it_drew_beside_what_was_expected(owner: Api, ended: Me
     (total,) = body["totals"]
     assert total["gpu_mj"] == 2 * 5400 * HELD_MW == ended.drawn_mj()
     (attempt,) = body["attempts"]
-    assert (attempt["predicted_by"], attempt["predicted_mj"]) == ("nameplate", 2 * 400 * 6_000_000)
+    assert (attempt["predicted_by"], attempt["predicted_gpu_mj"]) == (
+        "nameplate",
+        2 * 400 * 6_000_000,
+    )
     assert attempt["prediction_error"] == pytest.approx(400 * 6000 / (300 * 5400) - 1)
     assert [meter["now_mj"] - meter["start_mj"] for meter in attempt["meters"]] == [
         5400 * HELD_MW,
@@ -150,9 +153,7 @@ def test_the_table_says_the_same(owner: Api, ended: Metered) -> None:
 
 
 def test_a_name_is_not_a_formula() -> None:
-    line = dict.fromkeys(
-        ("job_id", "cluster", "gpu_mj", "host_mj", "unpriced_mj", "cost", "currency", "carbon_g"), 0
-    )
+    line = dict.fromkeys(COLUMNS, 0)
     text = csv_text([{**line, "name": "=HYPERLINK(1)"}, {**line, "name": "plain"}])
     assert [row["name"] for row in csv.DictReader(io.StringIO(text))] == ["'=HYPERLINK(1)", "plain"]
 

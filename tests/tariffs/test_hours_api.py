@@ -10,7 +10,7 @@ from django.conf import settings
 
 from tariffs.models import CarbonHour, Tariff, TariffHour
 from tenancy.models import AuditRow
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DE_LU_2022 = Path("electricity_prices/DE-LU/DE-LU_electricity_prices_2022.csv.gz")
@@ -25,7 +25,7 @@ def csv(first: int, hours: int, price: str = "0.1", column: str = "price_per_kwh
 
 
 @pytest.fixture
-def tariff(operator: Api) -> str:
+def tariff(operator: ClusterApi) -> str:
     return f"tariffs/{operator.made('tariffs/', {'name': 'spot', 'kind': 'hourly'})['id']}/"
 
 
@@ -34,7 +34,7 @@ def stored() -> list[tuple[int, Decimal]]:
     return [(int((at - START).total_seconds() // 3600), price.normalize()) for at, price in rows]
 
 
-def test_import_list_and_evaluate(operator: Api, tariff: str) -> None:
+def test_import_list_and_evaluate(operator: ClusterApi, tariff: str) -> None:
     answer = operator.post(f"{tariff}hours/", {"csv": csv(0, 3)})
     assert answer.status_code == 200, answer.content
     assert answer.json() == {
@@ -59,7 +59,7 @@ def test_import_list_and_evaluate(operator: Api, tariff: str) -> None:
     assert row.changes == {"mode": "extend", "hours": 3}
 
 
-def test_extending_adds_and_overwrites(operator: Api, tariff: str) -> None:
+def test_extending_adds_and_overwrites(operator: ClusterApi, tariff: str) -> None:
     operator.post(f"{tariff}hours/", {"csv": csv(2, 3)})
     operator.post(f"{tariff}hours/", {"csv": csv(4, 2, "0.2")})
     operator.post(f"{tariff}hours/", {"csv": csv(1, 1, "0.3")})
@@ -68,21 +68,21 @@ def test_extending_adds_and_overwrites(operator: Api, tariff: str) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 8])
-def test_extending_leaves_no_hole(operator: Api, tariff: str, first: int) -> None:
+def test_extending_leaves_no_hole(operator: ClusterApi, tariff: str, first: int) -> None:
     operator.post(f"{tariff}hours/", {"csv": csv(4, 3)})
     answer = operator.post(f"{tariff}hours/", {"csv": csv(first, 3)})
     assert refusal(answer) == (409, "leaves_hole", "/csv")
     assert [hour for hour, _ in stored()] == [4, 5, 6]
 
 
-def test_replacing_forgets_the_rest(operator: Api, tariff: str) -> None:
+def test_replacing_forgets_the_rest(operator: ClusterApi, tariff: str) -> None:
     operator.post(f"{tariff}hours/", {"csv": csv(0, 5)})
     answer = operator.post(f"{tariff}hours/", {"csv": csv(100, 2, "0.2"), "mode": "replace"})
     assert answer.json()["covers_from_at"] == "2026-01-05T04:00:00Z"
     assert stored() == [(100, Decimal("0.2")), (101, Decimal("0.2"))]
 
 
-def test_a_refused_replacement_forgets_nothing(operator: Api, tariff: str) -> None:
+def test_a_refused_replacement_forgets_nothing(operator: ClusterApi, tariff: str) -> None:
     operator.post(f"{tariff}hours/", {"csv": csv(0, 2)})
     broken = csv(0, 2).replace("01:00Z", "02:00Z")
     answer = operator.post(f"{tariff}hours/", {"csv": broken, "mode": "replace"})
@@ -114,40 +114,40 @@ AUTUMN = "starts_at,price_per_kwh\n2026-10-25T01:00,1\n2026-10-25T02:00,1\n2026-
     ],
 )  # fmt: skip
 def test_bad_series_are_refused_where_they_break(
-    operator: Api, tariff: str, body: dict[str, object], expected: tuple[int, str, str]
+    operator: ClusterApi, tariff: str, body: dict[str, object], expected: tuple[int, str, str]
 ) -> None:
     assert refusal(operator.post(f"{tariff}hours/", body)) == expected
     assert stored() == []
     assert operator.get(tariff).json()["version"] == 1
 
 
-def test_many_problems_have_a_short_answer(operator: Api, tariff: str) -> None:
+def test_many_problems_have_a_short_answer(operator: ClusterApi, tariff: str) -> None:
     answer = operator.post(f"{tariff}hours/", {"csv": csv(0, 500, "dear")})
     errors = answer.json()["errors"]
     assert (len(errors), errors[-1]["code"]) == (21, "more_problems")
 
 
-def test_only_hourly_tariffs_take_hours(operator: Api) -> None:
+def test_only_hourly_tariffs_take_hours(operator: ClusterApi) -> None:
     made = operator.made("tariffs/", {"name": "flat", "kind": "flat", "price_per_kwh": "1"})
     answer = operator.post(f"tariffs/{made['id']}/hours/", {"csv": csv(0, 1)})
     assert refusal(answer)[:2] == (409, "not_hourly")
     assert operator.get(f"tariffs/{made['id']}/hours/").json()["items"] == []
 
 
-def test_hours_of_nothing_are_not_found(operator: Api) -> None:
+def test_hours_of_nothing_are_not_found(operator: ClusterApi) -> None:
     assert operator.get("tariffs/999/hours/").status_code == 404
     assert operator.post("tariffs/999/hours/", {"csv": csv(0, 1)}).status_code == 404
     assert operator.get("carbon-series/999/hours/").status_code == 404
     assert operator.post("carbon-series/999/hours/", {"csv": csv(0, 1)}).status_code == 404
 
 
-def test_hours_between(operator: Api, tariff: str) -> None:
+def test_hours_between(operator: ClusterApi, tariff: str) -> None:
     operator.post(f"{tariff}hours/", {"csv": csv(0, 5)})
     path = f"{tariff}hours/?since=2026-01-01T01:00:00Z&until=2026-01-01T03:00:00Z"
     assert operator.names(path, "starts_at") == ["2026-01-01T02:00:00Z", "2026-01-01T01:00:00Z"]
 
 
-def test_carbon(operator: Api) -> None:
+def test_carbon(operator: ClusterApi) -> None:
     series = f"carbon-series/{operator.made('carbon-series/', {'name': 'de'})['id']}/"
     body = {"csv": csv(0, 2, "213.7894", "g_per_kwh")}
     assert operator.post(f"{series}hours/", body).json()["hours"] == 2
@@ -168,7 +168,7 @@ def published(path: Path) -> str:
     return gzip.decompress(file.read_bytes()).decode()
 
 
-def test_a_real_year_of_prices(operator: Api, tariff: str) -> None:
+def test_a_real_year_of_prices(operator: ClusterApi, tariff: str) -> None:
     answer = operator.post(f"{tariff}hours/", {"csv": published(DE_LU_2022)})
     assert answer.status_code == 200, answer.content
     assert (answer.json()["hours"], answer.json()["column"]) == (8760, "Price (USD/MWh)")
@@ -181,14 +181,14 @@ def test_a_real_year_of_prices(operator: Api, tariff: str) -> None:
     assert all(price["price_per_kwh"] is not None for price in prices)
 
 
-def test_a_real_year_of_carbon_needs_no_time_zone(operator: Api) -> None:
+def test_a_real_year_of_carbon_needs_no_time_zone(operator: ClusterApi) -> None:
     series = f"carbon-series/{operator.made('carbon-series/', {'name': 'de'})['id']}/"
     answer = operator.post(f"{series}hours/", {"csv": published(CARBON_2022)})
     assert answer.json()["hours"] == 8760
     assert CarbonHour.objects.earliest("starts_at").g_per_kwh == Decimal("213.790")
 
 
-def test_deleting_an_hourly_tariff_takes_its_hours_along(operator: Api, tariff: str) -> None:
+def test_deleting_an_hourly_tariff_takes_its_hours_along(operator: ClusterApi, tariff: str) -> None:
     operator.post(f"{tariff}hours/", {"csv": csv(0, 3)})
     assert operator.delete(tariff).status_code == 204
     assert not Tariff.objects.exists()

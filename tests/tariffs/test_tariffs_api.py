@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tariffs.models import Tariff
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 EVERY_DAY = {"months": list(range(1, 13)), "weekdays": list(range(7))}
 NIGHT = {**EVERY_DAY, "from_minute": 0, "to_minute": 360, "price_per_kwh": "0.18"}
@@ -20,21 +20,21 @@ TOU: dict[str, Any] = {
 FLAT = {"name": "flat", "kind": "flat", "price_per_kwh": "0.25"}
 
 
-def test_flat(operator: Api) -> None:
+def test_flat(operator: ClusterApi) -> None:
     made = operator.made("tariffs/", {**FLAT, "demand_charge_per_kw": "8.5"})
     assert (made["price_per_kwh"], made["demand_charge_per_kw"]) == ("0.25", "8.5")
     assert (made["currency"], made["timezone"], made["periods"]) == ("EUR", "UTC", [])
     assert made["covers_from_at"] is None
 
 
-def test_time_of_use(operator: Api) -> None:
+def test_time_of_use(operator: ClusterApi) -> None:
     made = operator.made("tariffs/", TOU)
     assert made["price_per_kwh"] is None
     assert made["periods"][0] == {"name": "", **NIGHT, "demand_charge_per_kw": None}
     assert operator.get(f"tariffs/{made['id']}/").json() == made
 
 
-def test_prices_are_kept_to_the_last_digit(operator: Api) -> None:
+def test_prices_are_kept_to_the_last_digit(operator: ClusterApi) -> None:
     made = operator.made("tariffs/", {**FLAT, "price_per_kwh": "-0.123456789012"})
     assert operator.get(f"tariffs/{made['id']}/").json()["price_per_kwh"] == "-0.123456789012"
 
@@ -79,13 +79,13 @@ def _changed(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_bad_input_is_refused_where_it_stands(
-    operator: Api, body: dict[str, Any], expected: tuple[int, str, str]
+    operator: ClusterApi, body: dict[str, Any], expected: tuple[int, str, str]
 ) -> None:
     assert refusal(operator.post("tariffs/", body)) == expected
     assert not Tariff.objects.exists()
 
 
-def test_an_update_is_checked_as_a_whole(operator: Api) -> None:
+def test_an_update_is_checked_as_a_whole(operator: ClusterApi) -> None:
     path = f"tariffs/{operator.made('tariffs/', TOU)['id']}/"
     assert refusal(operator.patch(path, {"periods": [NIGHT]})) == (422, "hole", "/periods")
     assert refusal(operator.patch(path, {"periods": [{"months": [1]}]}))[0] == 400
@@ -96,7 +96,7 @@ def test_an_update_is_checked_as_a_whole(operator: Api) -> None:
     assert (len(done["periods"]), done["timezone"], done["version"]) == (1, "UTC", 2)
 
 
-def test_a_tariff_in_use_stays_and_keeps_its_currency(operator: Api) -> None:
+def test_a_tariff_in_use_stays_and_keeps_its_currency(operator: ClusterApi) -> None:
     made = operator.made("tariffs/", FLAT)
     operator.made("clusters/", {"name": "berlin", "tariff": "flat"})
     path = f"tariffs/{made['id']}/"
@@ -104,7 +104,7 @@ def test_a_tariff_in_use_stays_and_keeps_its_currency(operator: Api) -> None:
     assert refusal(operator.patch(path, {"currency": "USD"}))[1] == "currency_mismatch"
 
 
-def test_prices_follow_the_local_clock(operator: Api) -> None:
+def test_prices_follow_the_local_clock(operator: ClusterApi) -> None:
     """On 29 March 2026 Berlin skips from 02:00 to 03:00: the night is an hour shorter in UTC."""
     path = f"tariffs/{operator.made('tariffs/', TOU)['id']}/prices/"
     answer = operator.get(f"{path}?from=2026-03-28T23:00:00Z&to=2026-03-29T22:00:00Z").json()
@@ -116,7 +116,7 @@ def test_prices_follow_the_local_clock(operator: Api) -> None:
     ]
 
 
-def test_prices_of_two_days_from_now_by_default(operator: Api) -> None:
+def test_prices_of_two_days_from_now_by_default(operator: ClusterApi) -> None:
     path = f"tariffs/{operator.made('tariffs/', FLAT)['id']}/prices/"
     answer = operator.get(path).json()
     assert [p["price_per_kwh"] for p in answer["prices"]] == ["0.25"]
@@ -133,7 +133,7 @@ def test_prices_of_two_days_from_now_by_default(operator: Api) -> None:
     ],
 )
 def test_prices_are_answered_within_bounds(
-    operator: Api, query: str, from_at: str, until_at: str, spans: int
+    operator: ClusterApi, query: str, from_at: str, until_at: str, spans: int
 ) -> None:
     path = f"tariffs/{operator.made('tariffs/', FLAT)['id']}/prices/"
     answer = operator.get(f"{path}?{query}").json()
@@ -141,7 +141,7 @@ def test_prices_are_answered_within_bounds(
     assert len(answer["prices"]) == spans
 
 
-def test_prices_take_two_parameters(operator: Api) -> None:
+def test_prices_take_two_parameters(operator: ClusterApi) -> None:
     path = f"tariffs/{operator.made('tariffs/', FLAT)['id']}/prices/"
     assert refusal(operator.get(f"{path}?from=yesterday")) == (400, "invalid", "?from")
     assert refusal(operator.get(f"{path}?at=1"))[1] == "unknown_parameter"

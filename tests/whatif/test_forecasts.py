@@ -64,8 +64,8 @@ def test_every_queued_job_gets_a_start_a_finish_and_a_price(
     assert found[second.pk]["start_at"] == "2026-01-05T13:00:00Z"
     assert found[second.pk]["finish_at"] == "2026-01-05T14:00:00Z"
     # Eight GPUs at 400 W for an hour.
-    assert found[second.pk]["energy_j"] == pytest.approx(8 * 400 * 3600)
-    assert found[second.pk]["cost"] == "0.800000"
+    assert found[second.pk]["full_energy_j"] == pytest.approx(8 * 400 * 3600)
+    assert found[second.pk]["full_cost"] == "0.800000"
     low, high = found[second.pk]["start_low_at"], found[second.pk]["start_high_at"]
     assert low < found[second.pk]["start_at"] < high
 
@@ -139,7 +139,12 @@ def test_what_never_starts_has_no_times(world: World, messages: Messages) -> Non
     (large,) = queue(world, world.ours, min_gpus=64, max_gpus=64)
     forecast = made(world, messages)
     row = ForecastJob.objects.get(forecast=forecast, job=large.pk)
-    assert (row.start_at, row.finish_at, row.energy_j, row.cost) == (None, None, None, None)
+    assert (row.start_at, row.finish_at, row.full_energy_j, row.full_cost) == (
+        None,
+        None,
+        None,
+        None,
+    )
     large.refresh_from_db()
     assert large.forecast_start_at is None
 

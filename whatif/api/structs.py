@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, field
 
 from clusters.api.parameters import PARAMETERS
-from policies import registry
+from clusters.api.structs import GpuTypeName, PolicyName
 from rest.structs import (
     From,
     Input,
@@ -22,15 +22,12 @@ from simulator.generate.model import model_names
 from whatif.models import Simulation, WorkState
 
 if TYPE_CHECKING:
-    PolicyName = str
     TraceModel = str
 else:
-    PolicyName = Literal[registry.policy_names()]
     TraceModel = Literal[tuple(model_names())]
 
 LINES_MAX = 8_000_000
 ResourceName = Annotated[str, matching("^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", max_length=63)]
-GpuTypeName = Annotated[str, matching("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", max_length=64)]
 Watts = Annotated[float, Meta(ge=0, le=100_000)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
 Mebibytes = Annotated[int, Meta(ge=0, le=2**31)]
@@ -261,8 +258,8 @@ class ForecastJobOut(Output, frozen=True):
     finish_at: Annotated[Instant | None, Meta(examples=["2026-02-01T15:05:00Z"])]
     finish_low_at: Annotated[Instant | None, Meta(examples=["2026-02-01T13:50:00Z"])]
     finish_high_at: Annotated[Instant | None, Meta(examples=["2026-02-01T18:00:00Z"])]
-    energy_j: Annotated[float | None, Meta(examples=[25_900_000.0])]
-    cost: Annotated[Decimal, amount(18, 6, example="2.086000")] | None
+    full_energy_j: Annotated[float | None, Meta(examples=[25_900_000.0])]
+    full_cost: Annotated[Decimal, amount(18, 6, example="2.086000")] | None
     started_at: Annotated[Instant | None, Meta(examples=[None])]
     error_s: float | None
     within: bool | None

@@ -10,6 +10,7 @@ from whatif.api.forecasts import (
     ForecastViewSet,
 )
 from whatif.api.power import PowerBudgetViewSet
+from whatif.api.quotes import QuoteView
 from whatif.api.simulations import SimulationViewSet
 
 router = Router()
@@ -21,6 +22,7 @@ router.register(
 
 urlpatterns = [
     *router.urls,
+    re_path(r"^quotes/?$", QuoteView.as_view(), name="quotes"),
     re_path(
         rf"^clusters/(?P<cluster_id>{ID})/forecast/?$",
         ForecastRequestView.as_view(),

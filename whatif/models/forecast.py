@@ -32,19 +32,17 @@ class Forecast(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["cluster"],
+                "one_live_forecast_per_cluster",
+                ["cluster"],
+                "forecast_under_way: A forecast is being made.",
                 condition=Q(state__in=LIVE),
-                name="one_live_forecast_per_cluster",
                 pointer="",
-                violation_error_code="forecast_under_way",
-                violation_error_message="A forecast is being made.",
             ),
             Check(
-                condition=ENDED_WHEN_OVER,
-                name="forecast_ended_when_over",
+                "forecast_ended_when_over",
+                ENDED_WHEN_OVER,
+                "invalid_state: It has an end exactly when it is over.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="It has an end exactly when it is over.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "-id"], name="forecast_by_cluster"),)
@@ -67,8 +65,8 @@ class ForecastJob(models.Model):
     finish_at = models.DateTimeField(null=True)
     finish_low_at = models.DateTimeField(null=True)
     finish_high_at = models.DateTimeField(null=True)
-    energy_j = models.FloatField(null=True)
-    cost = models.DecimalField(max_digits=18, decimal_places=6, null=True)
+    full_energy_j = models.FloatField(null=True)
+    full_cost = models.DecimalField(max_digits=18, decimal_places=6, null=True)
     # The score, once the job has really started: how much later than estimated.
     started_at = models.DateTimeField(null=True)
     error_s = models.FloatField(null=True)
@@ -83,11 +81,10 @@ class ForecastJob(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["forecast", "job"],
-                name="forecast_job_once",
+                "forecast_job_once",
+                ["forecast", "job"],
+                "forecast_made: The forecast has been made.",
                 pointer="",
-                violation_error_code="forecast_made",
-                violation_error_message="The forecast has been made.",
             ),
         )
         indexes = (

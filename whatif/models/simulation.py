@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, ConstraintRule, Unique
+from rest.constraints import Check, ConstraintRule, Unique, composite_target
 from whatif.models.state import ENDED_WHEN_OVER, WorkState
 
 _NO_SIMULATION = ConstraintRule("simulation_gone", "", "The simulation is gone.")
@@ -48,26 +48,18 @@ class Simulation(models.Model):
 
     class Meta:
         constraints = (
-            Unique(
-                fields=["id", "tenant"],
-                name="simulation_of_tenant",
+            composite_target("simulation"),
+            Check(
+                "simulation_kind",
+                Q(kind__in=("trace", "live")),
+                "invalid_kind: A simulation is of a trace or live.",
                 pointer="",
-                violation_error_code="duplicate_id",
-                violation_error_message="The id is taken.",
             ),
             Check(
-                condition=Q(kind__in=("trace", "live")),
-                name="simulation_kind",
+                "simulation_ended_when_over",
+                ENDED_WHEN_OVER,
+                "invalid_state: It has an end exactly when it is over.",
                 pointer="",
-                violation_error_code="invalid_kind",
-                violation_error_message="A simulation is of a trace or live.",
-            ),
-            Check(
-                condition=ENDED_WHEN_OVER,
-                name="simulation_ended_when_over",
-                pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="It has an end exactly when it is over.",
             ),
         )
         indexes = (
@@ -117,18 +109,16 @@ class SimulationRun(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["simulation", "number"],
-                name="run_number_once",
+                "run_number_once",
+                ["simulation", "number"],
+                "run_exists: The simulation has this run already.",
                 pointer="",
-                violation_error_code="run_exists",
-                violation_error_message="The simulation has this run already.",
             ),
             Check(
-                condition=ENDED_WHEN_OVER,
-                name="run_ended_when_over",
+                "run_ended_when_over",
+                ENDED_WHEN_OVER,
+                "invalid_state: It has an end exactly when it is over.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="It has an end exactly when it is over.",
             ),
         )
         indexes = (

@@ -10,11 +10,11 @@ from django.db import Error, connection, transaction
 from django.db.models import Sum
 
 from clusters.models import Node
+from energy.ledger.money import MJ_PER_KWH, to_money
 from energy.ledger.settle import settle, settle_due
 from energy.models import LedgerRow, Meter
 from engines.agents.loss import watch_nodes
 from jobs.models import Attempt
-from policies.pricing.money import MJ_PER_KWH, to_money
 from scheduler_service.factories import NOW
 from tariffs.models import CarbonHour, CarbonSeries, Tariff, TariffHour
 from tests.energy.ledger.attempts import PRICE, Metered, later, make_priced_cluster
@@ -226,7 +226,7 @@ def test_a_lost_attempt_owes_what_was_seen_of_it() -> None:
     metered.start()
     metered.run(60)
     metered.deliver()
-    for second in range(0, 300, 5):
+    for second in range(0, 1100, 5):
         watch_nodes(now=later(metered, seconds=second))
     assert metered.attempt.state == "lost"
     settle(metered.attempt.pk, now=later(metered, hours=1))

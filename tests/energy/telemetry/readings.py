@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent.wire import Sample, Telemetry
+from agent.wire import SampleReport, Telemetry
 from clusters.models import Node
 from energy.telemetry.digest import samples_digest
 from engines.agents.authentication import Sender
@@ -16,13 +16,13 @@ from tests.engines.agents.nodes import BOOT
 HELD_MW, IDLE_MW = 300_000, 50_000
 
 
-def sample(uuid: str, sequence: int, energy_mj: int, **fields: Any) -> Sample:
+def sample(uuid: str, sequence: int, energy_mj: int, **fields: Any) -> SampleReport:
     """Read a second apart from one another."""
     values = {"boot_ms": 1000 * sequence, "power_mw": IDLE_MW, **fields}
-    return Sample(uuid=uuid, sequence=sequence, energy_mj=energy_mj, **values)
+    return SampleReport(uuid=uuid, sequence=sequence, energy_mj=energy_mj, **values)
 
 
-def telemetry(node: Node, samples: Sequence[Sample], **fields: Any) -> Telemetry:
+def telemetry(node: Node, samples: Sequence[SampleReport], **fields: Any) -> Telemetry:
     newest_ms = max((each.boot_ms for each in samples), default=0)
     values = {"epoch": node.epoch, "boot_id": BOOT, "sent_boot_ms": newest_ms, **fields}
     return Telemetry(samples=tuple(samples), **values)
@@ -32,7 +32,7 @@ def sender(node: Node) -> Sender:
     return Sender(node.token_id or 0, node.pk, node.epoch, node.samples_shed)
 
 
-def take(node: Node, samples: Sequence[Sample], now: datetime = NOW, **fields: Any) -> None:
+def take(node: Node, samples: Sequence[SampleReport], now: datetime = NOW, **fields: Any) -> None:
     """What comes in is digested at once."""
     telemetry_take(sender(node), telemetry(node, samples, **fields), now=now)
     samples_digest()
@@ -46,7 +46,7 @@ class Gpu:
     energy_uj: int = 0
     boot_ms: int = 0
     sequence: int = 0
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[SampleReport] = field(default_factory=list)
 
     @property
     def energy_mj(self) -> int:
@@ -78,7 +78,7 @@ class Gpu:
         return NOW + timedelta(milliseconds=self.boot_ms)
 
 
-def deliver(node: Node, samples: Iterable[Sample], batch: int = 2048) -> None:
+def deliver(node: Node, samples: Iterable[SampleReport], batch: int = 2048) -> None:
     """Each batch arrives the moment its newest sample was taken."""
     waiting = list(samples)
     for first in range(0, len(waiting), batch):
