@@ -11,6 +11,7 @@ a node that is no longer in an expected state is not moved, and the caller sees 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F, QuerySet
 
@@ -58,7 +59,9 @@ def advance(
     for source in expected:
         if to not in MOVES[source]:
             raise IllegalMoveError(source, to)
-    why = {} if reason is None else {"state_reason": reason}
+    columns: dict[str, Any] = {} if reason is None else {"state_reason": reason}
+    if to is State.READY:
+        columns["idle_since_at"] = now
     return nodes.filter(state__in=expected).update(
-        state=to, updated_at=now, version=F("version") + 1, **why
+        state=to, updated_at=now, version=F("version") + 1, **columns
     )

@@ -1,8 +1,21 @@
 """Reads of the machines; every tenant may look at them."""
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
-from clusters.models import Cluster, Gpu, GpuType, JoinToken, Node, Partition, Rack, Switch
+from clusters.models import (
+    Cluster,
+    Gpu,
+    GpuType,
+    JoinToken,
+    Node,
+    Partition,
+    Rack,
+    Switch,
+    Volume,
+    VolumeGrant,
+)
+from tenancy.callers import Caller
+from tenancy.roles import TENANT_ROLES
 
 
 def clusters() -> QuerySet[Cluster]:
@@ -37,3 +50,16 @@ def gpus() -> QuerySet[Gpu]:
 
 def join_tokens() -> QuerySet[JoinToken]:
     return JoinToken.objects.select_related("cluster", "partition", "rack")
+
+
+def volumes(caller: Caller) -> QuerySet[Volume]:
+    """A tenant sees those that it may mount."""
+    rows = Volume.objects.select_related("cluster").prefetch_related("grants__tenant")
+    if caller.role not in TENANT_ROLES or caller.tenant_id is None:
+        return rows
+    return rows.filter(open_to(caller.tenant_id))
+
+
+def open_to(tenant_id: int) -> Q:
+    granted = VolumeGrant.objects.filter(volume=OuterRef("pk"), tenant=tenant_id)
+    return Q(everyone=True) | Q(Exists(granted))

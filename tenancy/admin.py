@@ -13,9 +13,9 @@ from rest.admin import HistoryAdmin, ReadOnlyAdmin
 from rest.services import Values
 from tenancy import services, tokens
 from tenancy.callers import Caller
-from tenancy.models import ApiToken, AuditRow, Membership, Tenant
+from tenancy.models import ApiToken, AuditRow, Membership, Secret, Tenant
 from tenancy.roles import Role
-from tenancy.staff import StaffAdmin, caller_of
+from tenancy.staff import StaffActs, StaffAdmin, caller_of
 
 __all__ = ["ReadOnlyAdmin", "caller_of"]
 
@@ -28,7 +28,7 @@ class TenantAdmin(StaffAdmin):
     list_display = ("name", "display_name", "in_use", "weight", "energy_budget_wh", "suspended")
     list_filter = ("suspended",)
     search_fields = ("name", "display_name")
-    readonly_fields = ("gpus_in_use", "version", "created_at", "updated_at")
+    readonly_fields = ("gpus_in_use", "storage_used_bytes", "version", "created_at", "updated_at")
     ordering = ("name",)
     actions = ("suspend", "resume")
 
@@ -132,6 +132,17 @@ class ApiTokenAdmin(StaffAdmin):
         self.for_each(
             request, queryset, "Revoked", lambda token: tokens.token_revoke(caller, token, now)
         )
+
+
+@admin.register(Secret)
+class SecretAdmin(StaffActs, ReadOnlyAdmin):
+    """Which there are; their values are the tenants' own."""
+
+    list_display = ("name", "tenant", "version", "created_at", "updated_at")
+    list_filter = ("tenant",)
+    list_select_related = ("tenant",)
+    search_fields = ("name", "tenant__name")
+    exclude = ("sealed",)
 
 
 @admin.register(AuditRow)

@@ -39,11 +39,25 @@ def caller_of(request: HttpRequest) -> Caller:
 
 def hash_in(request: HttpRequest) -> bytes:
     """Of the token that the request carries."""
-    header = request.META.get("HTTP_AUTHORIZATION", "")
+    return hash_in_header(request.META.get("HTTP_AUTHORIZATION", ""))
+
+
+def hash_in_header(header: str) -> bytes:
     token = header[len(SCHEME) :].strip()
     if header[: len(SCHEME)].lower() != SCHEME.lower() or not looks_like_token(token):
         raise AuthenticationFailed
     return hash_of(token)
+
+
+def token_is_live(header: str) -> bool:
+    """Whether somebody who may come in sends it: asked before a large body is read."""
+    token = header[len(SCHEME) :].strip()
+    if header[: len(SCHEME)].lower() != SCHEME.lower() or not looks_like_token(token):
+        return False
+    try:
+        return login(hash_of(token)) is not None
+    finally:
+        close_scope()
 
 
 def scope_opens(request: HttpRequest) -> None:

@@ -4,8 +4,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from rest.constraints import Check, Unique
+from rest.constraints import Check, ConstraintRule, Unique
+from rest.names import slug_name
 from tenancy.roles import Role
+
+STORAGE_QUOTA_BYTES = 100 * 2**30
 
 
 class Tenant(models.Model):
@@ -17,6 +20,15 @@ class Tenant(models.Model):
     gpus_in_use = models.PositiveIntegerField(default=0, editable=False)
     weight = models.DecimalField(max_digits=9, decimal_places=3, default=1)
     energy_budget_wh = models.PositiveBigIntegerField(null=True, blank=True)
+    # The most it may name for an hour of lateness, whatever the currency; null is the cluster's.
+    max_tardiness_price_per_h = models.DecimalField(
+        max_digits=14, decimal_places=6, null=True, blank=True
+    )
+    # What its archives and artifacts may take, null is unlimited; uploads under way count whole.
+    storage_quota_bytes = models.PositiveBigIntegerField(
+        null=True, blank=True, default=STORAGE_QUOTA_BYTES
+    )
+    storage_used_bytes = models.PositiveBigIntegerField(default=0, editable=False)
     suspended = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -25,23 +37,29 @@ class Tenant(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=("name",),
-                name="tenant_name_unique",
-                violation_error_code="name_taken",
-                violation_error_message="Another tenant has this name; choose another.",
+                "tenant_name_unique",
+                ("name",),
+                "name_taken: Another tenant has this name; choose another.",
             ),
             Check(
-                condition=Q(gpu_quota__isnull=True) | Q(gpus_in_use__lte=F("gpu_quota")),
-                name="tenant_within_gpu_quota",
-                violation_error_code="quota_below_use",
-                violation_error_message="The quota may not be below the GPUs in use; "
-                "wait or cancel jobs first.",
+                "tenant_within_gpu_quota",
+                Q(gpu_quota__isnull=True) | Q(gpus_in_use__lte=F("gpu_quota")),
+                "quota_below_use: The quota may not be below the GPUs in use; wait or cancel "
+                "jobs first.",
             ),
             Check(
-                condition=Q(weight__gt=0),
-                name="tenant_weight_positive",
-                violation_error_code="out_of_range",
-                violation_error_message="A weight is above 0.",
+                "tenant_within_storage_quota",
+                Q(storage_quota_bytes__isnull=True)
+                | Q(storage_used_bytes__lte=F("storage_quota_bytes")),
+                "storage_quota_exceeded: The tenant's storage is full; delete archives and "
+                "artifacts, or ask an operator for more.",
+                pointer="",
+            ),
+            Check("tenant_weight_positive", Q(weight__gt=0), "out_of_range: A weight is above 0."),
+            Check(
+                "tenant_max_tardiness_price",
+                Q(max_tardiness_price_per_h__isnull=True) | Q(max_tardiness_price_per_h__gte=0),
+                "out_of_range: The most for an hour of lateness is not negative.",
             ),
         )
 
@@ -66,12 +84,11 @@ class Membership(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=("tenant", "user"),
-                name="membership_once_per_tenant",
+                "membership_once_per_tenant",
+                ("tenant", "user"),
+                "already_member: This user already belongs to the tenant; change the "
+                "membership instead.",
                 pointer="/username",
-                violation_error_code="already_member",
-                violation_error_message="This user already belongs to the tenant; "
-                "change the membership instead.",
             ),
         )
 
@@ -101,13 +118,12 @@ class ApiToken(models.Model):
     class Meta:
         constraints = (
             Check(
-                condition=Q(role__in=[Role.MEMBER, Role.ADMIN], tenant__isnull=False)
+                "token_tenant_iff_tenant_role",
+                Q(role__in=[Role.MEMBER, Role.ADMIN], tenant__isnull=False)
                 | (~Q(role__in=[Role.MEMBER, Role.ADMIN]) & Q(tenant__isnull=True)),
-                name="token_tenant_iff_tenant_role",
+                "tenant_not_allowed: Tokens of a tenant's roles belong to a tenant, and no "
+                "others do.",
                 pointer="/tenant_id",
-                violation_error_code="tenant_not_allowed",
-                violation_error_message="Tokens of a tenant's roles belong to a tenant, "
-                "and no others do.",
             ),
         )
 
@@ -139,3 +155,31 @@ class AuditRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.action} {self.object_type} {self.object_id}"
+
+
+class Secret(models.Model):
+    """A named text of a tenant, sealed; nobody reads it again but the attempts that name it."""
+
+    explained = {
+        "tenant": ConstraintRule("unknown_tenant", "/tenant_id", "The tenant is gone."),
+    }
+
+    tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="secrets")
+    name = models.TextField()
+    sealed = models.TextField()
+    version = models.PositiveIntegerField(default=1, editable=False)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            Unique(
+                "secret_name_taken",
+                ("tenant", "name"),
+                "name_taken: The tenant has a secret of this name; change that one instead.",
+            ),
+            slug_name("secret"),
+        )
+
+    def __str__(self) -> str:
+        return self.name

@@ -6,7 +6,7 @@ from typing import TypeVar
 from django.db.models import Model, QuerySet
 
 from tenancy.callers import Caller
-from tenancy.models import ApiToken, AuditRow, Membership, Tenant
+from tenancy.models import ApiToken, AuditRow, Membership, Secret, Tenant
 from tenancy.roles import TENANT_ROLES
 
 Row = TypeVar("Row", bound=Model)
@@ -34,6 +34,10 @@ def memberships(caller: Caller) -> QuerySet[Membership]:
 
 def tokens(caller: Caller) -> QuerySet[ApiToken]:
     return visible(ApiToken.objects.all(), caller)
+
+
+def secrets(caller: Caller) -> QuerySet[Secret]:
+    return visible(Secret.objects.defer("sealed"), caller)
 
 
 def audit_rows(caller: Caller) -> QuerySet[AuditRow]:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
@@ -53,6 +54,29 @@ class Budgets:
         return True
 
 
+class WrongSecrets:
+    """Counts guesses of a secret, by whoever makes them: after `most` in a minute none is heard."""
+
+    def __init__(self, counter: Counter, kind: str, most: int) -> None:
+        self._counter, self._kind, self.most = counter, kind, most
+
+    def refuse_if_many(self, who: str, now_s: float) -> None:
+        if (self._add(who, 0, now_s) or 0) >= self.most:
+            raise too_many(self.most, WINDOW_S - int(now_s) % WINDOW_S)
+
+    def note(self, who: str, now_s: float) -> None:
+        self._add(who, 1, now_s)
+
+    def _add(self, who: str, amount: int, now_s: float) -> int | None:
+        key = f"wrong:{self._kind}:{who}:{int(now_s // WINDOW_S)}"
+        return self._counter.add(key, amount, ttl_s=2 * WINDOW_S)
+
+
+@cache
+def wrong_secrets(url: str, kind: str, most: int) -> WrongSecrets:
+    return WrongSecrets(counter_for(url), kind, most)
+
+
 @cache
 def budgets(url: str) -> Budgets:
     return Budgets(counter_for(url))
@@ -71,7 +95,7 @@ class CallerThrottle(BaseThrottle):
         raise too_many(limit, WINDOW_S - int(now_s) % WINDOW_S)
 
 
-def address(request: Request) -> str:
+def address(request: Request | HttpRequest) -> str:
     """The peer; in production that is the proxy, which appends whom it heard from."""
     if settings.PRODUCTION and "HTTP_X_FORWARDED_FOR" in request.META:
         return str(request.META["HTTP_X_FORWARDED_FOR"]).rsplit(",", 1)[-1].strip()

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from clusters import services
 from clusters.admin.dialogs import SwitchPolicyForm
-from clusters.models import Cluster, Partition, Rack, Switch, Watch
+from clusters.models import Cluster, Partition, Rack, Switch, Volume, Watch
 from policies import registry
 from rest.admin import ReadOnlyAdmin, ServiceForm
 from rest.admin.dialogs import close_dialog
@@ -52,21 +52,26 @@ class ClusterAdmin(StaffAdmin):
         "power_budget_w",
         "energy_budget_wh",
         "energy_period",
+        "power_off",
         "tariff",
         "carbon_series",
     )
-    list_filter = ("policy", "shadow_policy", "tariff")
+    list_filter = ("policy", "shadow_policy", "power_off", "tariff")
     list_select_related = ("tariff", "carbon_series")
     search_fields = ("name",)
     ordering = ("name",)
     fieldsets = (
-        (None, {"fields": ("name", "currency", "round_interval_s")}),
+        (
+            None,
+            {"fields": ("name", "currency", "max_tardiness_price_per_h", "round_interval_s")},
+        ),
         (
             "Policy",
             {"fields": ("policy", "policy_parameters", "shadow_policy", "shadow_parameters")},
         ),
         ("Energy", {"fields": ("tariff", "carbon_series", "pue")}),
         ("Budgets", {"fields": ("power_budget_w", "energy_budget_wh", "energy_period")}),
+        ("Nodes", {"fields": ("power_off", "min_idle_s", "exclusive", "network")}),
     )
     actions_detail = ("switch_policy",)
     actions_row = ("switch_policy",)
@@ -114,6 +119,20 @@ class PartitionAdmin(StaffAdmin):
     ordering = ("cluster", "name")
     fields = ("cluster", "name", "lends")
     fixed_fields = ("cluster",)
+
+
+@admin.register(Volume)
+class VolumeAdmin(StaffAdmin):
+    """Tenants are granted it over the API, or all of them here."""
+
+    services = services.VOLUMES
+    list_display = ("name", "cluster", "path", "read_only", "everyone")
+    list_filter = ("cluster", "read_only", "everyone")
+    list_select_related = ("cluster",)
+    search_fields = ("name", "cluster__name", "path")
+    ordering = ("cluster", "name")
+    fields = ("cluster", "name", "path", "read_only", "everyone")
+    fixed_fields = ("cluster", "name")
 
 
 @admin.register(Switch)

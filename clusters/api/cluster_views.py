@@ -1,10 +1,15 @@
 """Clusters and how they are cut: shape and rights here, decisions in the services."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from clusters import services
 from clusters.api import structs
+from clusters.models import Volume
 from policies import registry
 from rest.filters import BooleanFilter, ChoiceFilter, TextFilter
 from rest.resources import NamedResource
+from tenancy.roles import Role
 
 
 class ClusterViewSet(NamedResource):
@@ -42,6 +47,22 @@ class PartitionViewSet(NamedResource):
     }
     etag_prefix = "partition"
     services = services.PARTITIONS
+
+
+class VolumeViewSet(NamedResource):
+    """Folders that every node of a cluster has. Jobs mount them by name; operators declare them."""
+
+    resource = "volumes"
+    output = structs.VolumeOut
+    inputs = {"create": structs.VolumeCreate, "partial_update": structs.VolumePatch}
+    filters = {"cluster": TextFilter("cluster__name"), "name": TextFilter()}
+    etag_prefix = "volume"
+    services = services.VOLUMES
+
+    def members(self, row: Volume) -> Mapping[str, Any]:
+        if self.caller.role is not Role.OPERATOR:
+            return {"tenants": None}
+        return {"tenants": sorted(grant.tenant.name for grant in row.grants.all())}
 
 
 class SwitchViewSet(NamedResource):

@@ -1,10 +1,11 @@
 """Shapes of clusters, their topology, hardware, join tokens and policies."""
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
+from agent.wire.bounds import ABSOLUTE_PATH, LONGEST_PATH
 from clusters.api.parameters import PARAMETERS
 from clusters.models import Cluster, Node
 from clusters.models.hardware import GPU_TYPE
@@ -20,16 +21,13 @@ from rest.structs import (
     amount,
     json_object,
     matching,
+    one_of,
     patch_of,
     text,
 )
 from tariffs.api.structs import Currency, Name, SeriesName, TariffName
 
-if TYPE_CHECKING:
-    PolicyName = str
-else:
-    PolicyName = Literal[registry.policy_names()]
-
+PolicyName = Annotated[str, one_of(registry.policy_names(), name="PolicyName")]
 INT32_MAX = 2**31 - 1
 MAX_GPUS = 64
 MAX_MEMORY_MIB = 2**26
@@ -72,6 +70,44 @@ _EnergyBudget = Annotated[
 ]
 _EnergyPeriod = Annotated[Cluster.EnergyPeriod, Meta(description=_PERIOD_BEGIN, examples=["day"])]
 
+_PowerOff = Annotated[
+    bool,
+    Meta(
+        description="Whether policies may switch off nodes; queued work wakes them in any case.",
+        examples=[False],
+    ),
+]
+_MinIdle = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=7 * 86_400,
+        description="Seconds for which a node must have been ready and empty before it goes off.",
+        examples=[600],
+    ),
+]
+_Exclusive = Annotated[
+    bool,
+    Meta(
+        description="Whether a node is one tenant's at a time. Nodes without a wall always are.",
+        examples=[False],
+    ),
+]
+_Network = Annotated[
+    bool, Meta(description="Whether attempts may use the network.", examples=[True])
+]
+_MaxTardinessPrice = Annotated[
+    Decimal,
+    amount(
+        14,
+        6,
+        pattern=r"^(0|[1-9][0-9]{0,7})(\.[0-9]{1,6})?$",
+        example="0.100000",
+        description="The most that jobs may name as tardiness_price_per_h, unless their tenant has "
+        "a bound of its own.",
+    ),
+]
+
 
 class ClusterOut(Output, frozen=True):
     id: Id
@@ -85,7 +121,12 @@ class ClusterOut(Output, frozen=True):
     power_budget_w: _PowerBudget | None
     energy_budget_wh: _EnergyBudget | None
     energy_period: _EnergyPeriod | None
+    power_off: _PowerOff
+    min_idle_s: _MinIdle
+    exclusive: _Exclusive
+    network: _Network
     currency: Currency
+    max_tardiness_price_per_h: _MaxTardinessPrice
     tariff: Annotated[TariffName | None, From("tariff.name")]
     carbon_series: Annotated[SeriesName | None, From("carbon_series.name")]
     brake_since_at: Annotated[
@@ -111,7 +152,12 @@ class ClusterCreate(Input, frozen=True):
     power_budget_w: _PowerBudget | UnsetType | None = UNSET
     energy_budget_wh: _EnergyBudget | UnsetType | None = UNSET
     energy_period: _EnergyPeriod | UnsetType | None = UNSET
+    power_off: _PowerOff | UnsetType = UNSET
+    min_idle_s: _MinIdle | UnsetType = UNSET
+    exclusive: _Exclusive | UnsetType = UNSET
+    network: _Network | UnsetType = UNSET
     currency: Currency | UnsetType = UNSET
+    max_tardiness_price_per_h: _MaxTardinessPrice | UnsetType = UNSET
     tariff: TariffName | UnsetType | None = UNSET
     carbon_series: SeriesName | UnsetType | None = UNSET
 
@@ -167,6 +213,49 @@ class RackCreate(Input, frozen=True):
 
 
 RackPatch = patch_of(RackCreate, "RackPatch", omit={"cluster"})
+
+_Path = Annotated[
+    str,
+    matching(
+        rf"^{ABSOLUTE_PATH}$",
+        max_length=LONGEST_PATH,
+        example="/srv/datasets",
+        description="Where every node of the cluster has it.",
+    ),
+]
+VolumeName = Annotated[Name, Meta(examples=["datasets"])]
+_ReadOnly = Annotated[bool, Meta(description="Whether jobs can only read it.", examples=[True])]
+_Everyone = Annotated[bool, Meta(description="Whether every tenant may mount it.", examples=[True])]
+_Tenants = Annotated[
+    list[Annotated[Name, Meta(examples=["vision-lab"])]],
+    Meta(max_length=1000, description="Who may mount it, unless everyone may.", examples=[[]]),
+]
+
+
+class VolumeOut(Output, frozen=True):
+    """`tenants` are shown to operators only."""
+
+    id: Id
+    cluster: Annotated[ClusterName, From("cluster.name")]
+    name: VolumeName
+    path: _Path
+    read_only: _ReadOnly
+    everyone: _Everyone
+    tenants: _Tenants | None
+    version: Version
+    created_at: Instant
+
+
+class VolumeCreate(Input, frozen=True):
+    cluster: ClusterName
+    name: VolumeName
+    path: _Path
+    read_only: _ReadOnly = True
+    everyone: _Everyone = False
+    tenants: _Tenants = []
+
+
+VolumePatch = patch_of(VolumeCreate, "VolumePatch", omit={"cluster", "name"})
 
 _GpuMemory = Annotated[int, Meta(ge=1, le=2**24, examples=[81_920])]
 _IdleWatts = Annotated[Watts, Meta(examples=[60])]
@@ -236,6 +325,19 @@ class NodeOut(Output, frozen=True):
     host_peak_w: _HostPeak
     driver: Annotated[str, Meta(examples=["570.86.15"])]
     agent_version: Annotated[str, Meta(examples=["0.1.0"])]
+    container_tool: Annotated[
+        str, Meta(description="What runs images here; empty: nothing.", examples=["podman"])
+    ]
+    wall: Annotated[
+        Node.Wall,
+        Meta(
+            description="What keeps tenants apart here; with none it is one tenant's at a time.",
+            examples=["namespaces"],
+        ),
+    ]
+    workloads: Annotated[
+        bool, Meta(description="Whether its agent knows code, volumes, secrets and limits.")
+    ]
     last_sync_at: Instant | None
     gpus: Annotated[list[NodeGpuOut], From("gpu_set")]
     version: Version

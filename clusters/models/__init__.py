@@ -1,7 +1,8 @@
 """Tables of the machines, one file per subject."""
 
-from clusters.models.cluster import Cluster, Partition, Rack, Switch, Watch
+from clusters.models.cluster import Cluster, Partition, Rack, Switch, Watch, WatchPause
 from clusters.models.hardware import Gpu, GpuType, JoinToken, Node
+from clusters.models.volume import Volume, VolumeGrant
 
 __all__ = [
     "Cluster",
@@ -12,5 +13,8 @@ __all__ = [
     "Partition",
     "Rack",
     "Switch",
+    "Volume",
+    "VolumeGrant",
     "Watch",
+    "WatchPause",
 ]

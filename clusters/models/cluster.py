@@ -3,14 +3,17 @@
 from decimal import Decimal
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, ConstraintRule, Unique
-from rest.names import SLUG
+from rest.constraints import Check, ConstraintRule, Unique, composite_target
+from rest.names import slug_name
 
-_BAD_NAME = "Lower-case letters, digits and inner dashes, at most 63."
-_NAME_TAKEN = "Another row has this name; choose another."
+
+def _named_in_cluster(of: str) -> tuple[models.constraints.BaseConstraint, ...]:
+    says = "name_taken: Another row has this name; choose another."
+    taken = Unique(f"{of}_name_taken", ["cluster", "name"], says)
+    return taken, composite_target(of, "cluster"), slug_name(of)
 
 
 class Cluster(models.Model):
@@ -36,7 +39,19 @@ class Cluster(models.Model):
     # What may be drawn in every day or month, PUE included; these begin at the tariff's midnight.
     energy_budget_wh = models.BigIntegerField(null=True)
     energy_period = models.TextField(choices=EnergyPeriod, null=True)
+    # Whether policies may switch off nodes, and how long those must have been ready and empty.
+    power_off = models.BooleanField(default=False)
+    min_idle_s = models.IntegerField(default=600)
+    # Whether a node is one tenant's at a time, also where walls could keep several apart.
+    exclusive = models.BooleanField(default=False)
+    # Whether attempts may use the network.
+    network = models.BooleanField(default=True)
     currency = models.TextField(default="EUR")
+    # The most that tenants may name for an hour of lateness, unless an operator lets one name more
+    # or less: what fairwatt takes any hour of a job to be worth.
+    max_tardiness_price_per_h = models.DecimalField(
+        max_digits=14, decimal_places=6, default=Decimal("0.1")
+    )
     tariff = models.ForeignKey("tariffs.Tariff", models.PROTECT, null=True)
     carbon_series = models.ForeignKey("tariffs.CarbonSeries", models.PROTECT, null=True)
     # Set while most nodes are silent at once: then none of them is marked lost.
@@ -47,54 +62,50 @@ class Cluster(models.Model):
 
     class Meta:
         constraints = (
+            slug_name("cluster"),
             Check(
-                condition=Q(name__regex=SLUG),
-                name="cluster_name_is_slug",
-                violation_error_code="bad_name",
-                violation_error_message=_BAD_NAME,
+                "cluster_round_interval",
+                Q(round_interval_s__range=(1, 3600)),
+                "out_of_range: Rounds are 1 to 3600 seconds apart.",
             ),
             Check(
-                condition=Q(round_interval_s__range=(1, 3600)),
-                name="cluster_round_interval",
-                violation_error_code="out_of_range",
-                violation_error_message="Rounds are 1 to 3600 seconds apart.",
+                "cluster_pue", Q(pue__range=(1, 10)), "out_of_range: A PUE lies between 1 and 10."
             ),
             Check(
-                condition=Q(pue__range=(1, 10)),
-                name="cluster_pue",
-                violation_error_code="out_of_range",
-                violation_error_message="A PUE lies between 1 and 10.",
+                "cluster_power_budget",
+                Q(power_budget_w__isnull=True) | Q(power_budget_w__gt=0),
+                "out_of_range: A power budget is positive.",
             ),
             Check(
-                condition=Q(power_budget_w__isnull=True) | Q(power_budget_w__gt=0),
-                name="cluster_power_budget",
-                violation_error_code="out_of_range",
-                violation_error_message="A power budget is positive.",
+                "cluster_energy_budget",
+                Q(energy_budget_wh__isnull=True) | Q(energy_budget_wh__gt=0),
+                "out_of_range: An energy budget is positive.",
             ),
             Check(
-                condition=Q(energy_budget_wh__isnull=True) | Q(energy_budget_wh__gt=0),
-                name="cluster_energy_budget",
-                violation_error_code="out_of_range",
-                violation_error_message="An energy budget is positive.",
-            ),
-            Check(
-                condition=Q(energy_budget_wh__isnull=True, energy_period__isnull=True)
+                "cluster_energy_period",
+                Q(energy_budget_wh__isnull=True, energy_period__isnull=True)
                 | Q(
                     energy_budget_wh__isnull=False,
                     energy_period__isnull=False,
                     energy_period__in=("day", "month"),
                 ),
-                name="cluster_energy_period",
+                "half_a_budget: Give energy_budget_wh and energy_period, day or month, or neither.",
                 pointer="/energy_period",
-                violation_error_code="half_a_budget",
-                violation_error_message="Give energy_budget_wh and energy_period, "
-                "day or month, or neither.",
             ),
             Check(
-                condition=Q(currency__regex=r"^[A-Z]{3}$"),
-                name="cluster_currency",
-                violation_error_code="bad_currency",
-                violation_error_message="Three capital letters, as in EUR.",
+                "cluster_min_idle",
+                Q(min_idle_s__range=(0, 7 * 86_400)),
+                "out_of_range: Nodes idle for 0 seconds to a week before they go off.",
+            ),
+            Check(
+                "cluster_max_tardiness_price",
+                Q(max_tardiness_price_per_h__gte=0),
+                "out_of_range: The most for an hour of lateness is not negative.",
+            ),
+            Check(
+                "cluster_currency",
+                Q(currency__regex=r"^[A-Z]{3}$"),
+                "bad_currency: Three capital letters, as in EUR.",
             ),
         )
         indexes = (models.Index(fields=["next_round_at"], name="cluster_due"),)
@@ -113,16 +124,36 @@ class Watch(models.Model):
         verbose_name_plural = "watches"
         constraints = (
             Check(
-                condition=Q(id=1),
-                name="watch_is_one_row",
+                "watch_is_one_row",
+                Q(id=1),
+                "conflict: There is one watch over silent nodes.",
                 pointer="",
-                violation_error_code="conflict",
-                violation_error_message="There is one watch over silent nodes.",
             ),
         )
 
     def __str__(self) -> str:
         return f"watching since {self.resumed_at}"
+
+
+class WatchPause(models.Model):
+    """A stretch in which nobody watched over silent nodes: it counts against none of them."""
+
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            Check(
+                "watch_pause_ends",
+                Q(ended_at__gt=F("began_at")),
+                "conflict: A pause ends after it began.",
+                pointer="",
+            ),
+        )
+        indexes = (models.Index(fields=["ended_at"], name="watch_pause_ended"),)
+
+    def __str__(self) -> str:
+        return f"{self.began_at} to {self.ended_at}"
 
 
 class Partition(models.Model):
@@ -135,28 +166,7 @@ class Partition(models.Model):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = (
-            Unique(
-                fields=["cluster", "name"],
-                name="partition_name_taken",
-                violation_error_code="name_taken",
-                violation_error_message=_NAME_TAKEN,
-            ),
-            # The target of composite keys: what names a partition must name its cluster too.
-            Unique(
-                fields=["id", "cluster"],
-                name="partition_of_cluster",
-                pointer="/id",
-                violation_error_code="conflict",
-                violation_error_message="This partition exists already.",
-            ),
-            Check(
-                condition=Q(name__regex=SLUG),
-                name="partition_name_is_slug",
-                violation_error_code="bad_name",
-                violation_error_message=_BAD_NAME,
-            ),
-        )
+        constraints = _named_in_cluster("partition")
 
     def __str__(self) -> str:
         return self.name
@@ -169,27 +179,7 @@ class Switch(models.Model):
 
     class Meta:
         verbose_name_plural = "switches"
-        constraints = (
-            Unique(
-                fields=["cluster", "name"],
-                name="switch_name_taken",
-                violation_error_code="name_taken",
-                violation_error_message=_NAME_TAKEN,
-            ),
-            Unique(
-                fields=["id", "cluster"],
-                name="switch_of_cluster",
-                pointer="/id",
-                violation_error_code="conflict",
-                violation_error_message="This switch exists already.",
-            ),
-            Check(
-                condition=Q(name__regex=SLUG),
-                name="switch_name_is_slug",
-                violation_error_code="bad_name",
-                violation_error_message=_BAD_NAME,
-            ),
-        )
+        constraints = _named_in_cluster("switch")
 
     def __str__(self) -> str:
         return self.name
@@ -210,27 +200,7 @@ class Rack(models.Model):
     version = models.BigIntegerField(default=1)
 
     class Meta:
-        constraints = (
-            Unique(
-                fields=["cluster", "name"],
-                name="rack_name_taken",
-                violation_error_code="name_taken",
-                violation_error_message=_NAME_TAKEN,
-            ),
-            Unique(
-                fields=["id", "cluster"],
-                name="rack_of_cluster",
-                pointer="/id",
-                violation_error_code="conflict",
-                violation_error_message="This rack exists already.",
-            ),
-            Check(
-                condition=Q(name__regex=SLUG),
-                name="rack_name_is_slug",
-                violation_error_code="bad_name",
-                violation_error_message=_BAD_NAME,
-            ),
-        )
+        constraints = _named_in_cluster("rack")
 
     def __str__(self) -> str:
         return self.name

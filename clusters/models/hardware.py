@@ -23,22 +23,15 @@ class GpuType(models.Model):
     class Meta:
         constraints = (
             Check(
-                condition=Q(name__regex=GPU_TYPE),
-                name="gpu_type_name",
-                violation_error_code="bad_name",
-                violation_error_message="Letters, digits, dots, dashes, underscores.",
+                "gpu_type_name",
+                Q(name__regex=GPU_TYPE),
+                "bad_name: Letters, digits, dots, dashes, underscores.",
             ),
+            Check("gpu_type_memory", Q(memory_mib__gt=0), "out_of_range: A GPU has some memory."),
             Check(
-                condition=Q(memory_mib__gt=0),
-                name="gpu_type_memory",
-                violation_error_code="out_of_range",
-                violation_error_message="A GPU has some memory.",
-            ),
-            Check(
-                condition=Q(idle_w__gte=0, max_w__gt=0, idle_w__lte=F("max_w")),
-                name="gpu_type_watts",
-                violation_error_code="out_of_range",
-                violation_error_message="Idle watts are not negative and not above the maximum.",
+                "gpu_type_watts",
+                Q(idle_w__gte=0, max_w__gt=0, idle_w__lte=F("max_w")),
+                "out_of_range: Idle watts are not negative and not above the maximum.",
             ),
         )
 
@@ -72,6 +65,21 @@ class Node(models.Model):
         OFF = "off"
         QUARANTINED = "quarantined"
 
+    class ContainerTool(models.TextChoices):
+        """What runs images; empty: nothing does."""
+
+        PODMAN = "podman"
+        DOCKER = "docker"
+        APPTAINER = "apptainer"
+        ENROOT = "enroot"
+
+    class Wall(models.TextChoices):
+        """What keeps tenants apart; without one a node is one tenant's at a time."""
+
+        NONE = "none"
+        UID = "uid"
+        NAMESPACES = "namespaces"
+
     cluster = models.ForeignKey(Cluster, models.PROTECT)
     # The composite keys (partition, cluster) and (rack, cluster) in the migration replace the
     # simple ones, so that a node cannot stand in another cluster's partition or rack.
@@ -98,8 +106,17 @@ class Node(models.Model):
     agent_version = models.TextField(default="")
     driver = models.TextField(default="")
     features = models.JSONField(default=dict)
+    # Of the features those that decide what may be placed here; a row without an agent can nothing.
+    container_tool = models.TextField(choices=ContainerTool, default="", blank=True)
+    wall = models.TextField(choices=Wall, default=Wall.NONE)
+    workloads = models.BooleanField(default=False)
     # The last word that the site's power command has taken: on, off, or none yet.
     power_commanded = models.TextField(default="")
+    # What the last answer told its agent to be, and what its last sync said that it is.
+    power_told = models.TextField(default="")
+    power_said = models.TextField(default="")
+    # Since when it has been ready and held nothing; of other nodes it says nothing.
+    idle_since_at = models.DateTimeField(db_default=Now())
     # Both leases count from the last sync; `losses` since `losses_since` make a node flap.
     last_sync_at = models.DateTimeField(null=True)
     sync_sequence = models.BigIntegerField(default=0)
@@ -115,19 +132,14 @@ class Node(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["cluster", "name"],
-                name="node_name_taken",
-                violation_error_code="name_taken",
-                violation_error_message="Another node of this cluster has this name.",
+                "node_name_taken",
+                ["cluster", "name"],
+                "name_taken: Another node of this cluster has this name.",
             ),
+            Check("node_name_is_host", Q(name__regex=HOST), "bad_name: A host name in lower case."),
             Check(
-                condition=Q(name__regex=HOST),
-                name="node_name_is_host",
-                violation_error_code="bad_name",
-                violation_error_message="A host name in lower case.",
-            ),
-            Check(
-                condition=Q(
+                "node_state",
+                Q(
                     state__in=(
                         "joining",
                         "ready",
@@ -138,39 +150,42 @@ class Node(models.Model):
                         "quarantined",
                     )
                 ),
-                name="node_state",
-                violation_error_code="bad_state",
-                violation_error_message="There is no such state of a node.",
+                "bad_state: There is no such state of a node.",
             ),
             Check(
-                condition=Q(gpus_in_use__gte=0),
-                name="node_gpus_in_use",
+                "node_container_tool",
+                Q(container_tool__in=("", "podman", "docker", "apptainer", "enroot")),
+                "bad_container_tool: There is no such container tool.",
+            ),
+            Check(
+                "node_wall",
+                Q(wall__in=("none", "uid", "namespaces")),
+                "bad_wall: A wall is none, uid or namespaces.",
+            ),
+            Check(
+                "node_gpus_in_use",
+                Q(gpus_in_use__gte=0),
+                "out_of_range: GPUs in use are not negative.",
                 pointer="",
-                violation_error_code="out_of_range",
-                violation_error_message="GPUs in use are not negative.",
             ),
             Check(
-                condition=Q(cpus__gt=0, cpus_used__gte=0, cpus_used__lte=F("cpus")),
-                name="node_cpus_within",
-                violation_error_code="below_use",
-                violation_error_message="Work on the node holds more CPUs than that.",
+                "node_cpus_within",
+                Q(cpus__gt=0, cpus_used__gte=0, cpus_used__lte=F("cpus")),
+                "below_use: Work on the node holds more CPUs than that.",
             ),
             Check(
-                condition=Q(
+                "node_memory_within",
+                Q(
                     memory_mib__gt=0,
                     memory_used_mib__gte=0,
                     memory_used_mib__lte=F("memory_mib"),
                 ),
-                name="node_memory_within",
-                violation_error_code="below_use",
-                violation_error_message="Work on the node holds more memory than that.",
+                "below_use: Work on the node holds more memory than that.",
             ),
             Check(
-                condition=Q(host_idle_w__gte=0, host_idle_w__lte=F("host_peak_w")),
-                name="node_host_watts",
-                violation_error_code="out_of_range",
-                violation_error_message="The host's idle watts are not negative "
-                "and not above its peak.",
+                "node_host_watts",
+                Q(host_idle_w__gte=0, host_idle_w__lte=F("host_peak_w")),
+                "out_of_range: The host's idle watts are not negative and not above its peak.",
             ),
         )
         indexes = (models.Index(fields=["cluster", "id"], name="node_by_cluster"),)
@@ -204,17 +219,15 @@ class Gpu(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["node", "index"],
-                name="gpu_index_taken",
-                violation_error_code="index_taken",
-                violation_error_message="The node has a GPU at this index.",
+                "gpu_index_taken",
+                ["node", "index"],
+                "index_taken: The node has a GPU at this index.",
             ),
             # A node's free GPUs are one 64-bit mask in the snapshot.
             Check(
-                condition=Q(index__range=(0, 63)),
-                name="gpu_index_range",
-                violation_error_code="out_of_range",
-                violation_error_message="A node has at most 64 GPUs.",
+                "gpu_index_range",
+                Q(index__range=(0, 63)),
+                "out_of_range: A node has at most 64 GPUs.",
             ),
         )
 

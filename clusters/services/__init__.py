@@ -25,6 +25,7 @@ from clusters.services.topology import (
     rack_update,
     switch_create,
 )
+from clusters.services.volumes import VOLUMES, volume_create, volume_delete, volume_update
 
 __all__ = [
     "CLUSTERS",
@@ -33,6 +34,7 @@ __all__ = [
     "PARTITIONS",
     "RACKS",
     "SWITCHES",
+    "VOLUMES",
     "NewJoinToken",
     "cluster_create",
     "cluster_delete",
@@ -54,4 +56,7 @@ __all__ = [
     "rack_create",
     "rack_update",
     "switch_create",
+    "volume_create",
+    "volume_delete",
+    "volume_update",
 ]

@@ -13,7 +13,7 @@ from tenancy import audited
 from tenancy.callers import Caller
 
 POLICY_FIELDS = ("policy", "policy_parameters", "shadow_policy", "shadow_parameters")
-BUDGET_FIELDS = ("power_budget_w", "energy_budget_wh", "energy_period")
+BUDGET_FIELDS = ("power_budget_w", "energy_budget_wh", "energy_period", "power_off", "min_idle_s")
 _REFERENCES = {"tariff": tariff_named, "carbon_series": carbon_series_named}
 
 

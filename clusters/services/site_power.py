@@ -19,10 +19,12 @@ logger = logging.getLogger(__name__)
 
 SWITCHED_OFF, SWITCHED_ON = "switched off by the policy", "switched on by the policy"
 COMMAND_S = 30.0
-# Longer than a server takes to boot; after that it is not coming.
+# Longer than a server takes to boot, or to go off; after that it will not.
 BOOT = timedelta(minutes=20)
 
-_OFF = Q(state=State.OFF, state_reason=SWITCHED_OFF) & ~Q(power_commanded="off")
+# Whoever has an agent hears it first: one that is gone by then is lost, and not off.
+_HEARD = Q(power_told="off") | Q(last_sync_at__isnull=True)
+_OFF = Q(state=State.OFF, state_reason=SWITCHED_OFF) & ~Q(power_commanded="off") & _HEARD
 _ON = Q(state=State.JOINING, state_reason=SWITCHED_ON) & ~Q(power_commanded="on")
 
 

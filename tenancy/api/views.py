@@ -12,6 +12,7 @@ from rest.filters import BooleanFilter, ChoiceFilter, InstantFilter, IntegerFilt
 from rest.problems import Conflict, Contradiction, Forbidden
 from rest.resources import NamedResource
 from rest.structs import given, show
+from rest.version import VERSION
 from rest.views import (
     Answer,
     CreateMixin,
@@ -23,10 +24,10 @@ from rest.views import (
     crud_rights,
     respond,
 )
-from tenancy import selectors, services, tokens
+from tenancy import secrets, selectors, services, tokens
 from tenancy.api import structs
 from tenancy.callers import Caller
-from tenancy.models import ApiToken, AuditRow, Membership, MembershipRole
+from tenancy.models import ApiToken, AuditRow, Membership, MembershipRole, Secret
 from tenancy.roles import TENANT_ROLES, Role, rights_of
 
 
@@ -123,6 +124,39 @@ class TokenViewSet(ListMixin, RetrieveMixin, CreateMixin, DestroyMixin):
         tokens.token_revoke(self.caller, row, timezone.now())
 
 
+class SecretViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin, DestroyMixin):
+    """Named texts that jobs get as variables or files. A value is stored encrypted and never shown.
+
+    A changed value reaches the attempts that start after it.
+    """
+
+    resource = "secrets"
+    rights = crud_rights("secrets")
+    output = structs.SecretOut
+    inputs = {"create": structs.SecretCreate, "partial_update": structs.SecretPatch}
+    filters = {"tenant_id": IntegerFilter(), "name": TextFilter()}
+    ordering_fields = ("id", "name")
+    etag_prefix = "secret"
+
+    def rows(self) -> QuerySet[Secret]:
+        return selectors.secrets(self.caller)
+
+    def perform_create(self, values: structs.SecretCreate) -> Secret:
+        return secrets.secret_create(
+            self.caller,
+            tenant_id=tenant_for(self.caller, values.tenant_id or None),
+            name=values.name,
+            value=values.value,
+            now=timezone.now(),
+        )
+
+    def perform_update(self, row: Secret, changes: dict[str, Any]) -> Secret:
+        return secrets.secret_update(self.caller, row, changes, timezone.now())
+
+    def perform_destroy(self, row: Secret) -> None:
+        secrets.secret_delete(self.caller, row)
+
+
 class AuditViewSet(ListMixin, RetrieveMixin):
     """What was done, by whom, newest first."""
 
@@ -153,7 +187,8 @@ class MeView(JSONView):
 
     def get(self, request: Request) -> HttpResponse:
         caller: Caller = self.caller
-        return respond(Answer(show(structs.MeOut, caller, rights=rights_of(caller.role))))
+        told = {"rights": rights_of(caller.role), "service_version": VERSION}
+        return respond(Answer(show(structs.MeOut, caller, **told)))
 
 
 def tenant_for(caller: Caller, tenant_id: int | None) -> int:

@@ -57,6 +57,7 @@ class Migration(migrations.Migration):
         *tenant_rls("tenancy_tenant", "id"),
         *tenant_rls("tenancy_membership"),
         *tenant_rls("tenancy_apitoken"),
+        *tenant_rls("tenancy_secret"),
         migrations.RunSQL(
             "ALTER TABLE tenancy_auditrow ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
             "ALTER TABLE tenancy_auditrow NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY",

@@ -12,7 +12,7 @@ from tenancy import tokens
 from tenancy.callers import SYSTEM
 from tenancy.models import Tenant
 from tenancy.roles import Role
-from tests.clusters.http import Api
+from tests.clusters.http import ClusterApi
 
 NOW = datetime(2026, 1, 31, 8, tzinfo=UTC)
 
@@ -27,19 +27,19 @@ def other_tenant(db: None) -> Tenant:
     return tenancy_services.tenant_create(SYSTEM, {"name": "other", "display_name": "Other"})
 
 
-def api_of(role: Role, tenant: Tenant | None = None) -> Api:
+def api_of(role: Role, tenant: Tenant | None = None) -> ClusterApi:
     tenant_id = None if tenant is None else tenant.pk
     made = tokens.token_create(SYSTEM, name=f"{role} test", role=role, tenant_id=tenant_id)
-    return Api(made.secret)
+    return ClusterApi(made.secret)
 
 
 @pytest.fixture
-def operator(db: None) -> Api:
+def operator(db: None) -> ClusterApi:
     return api_of(Role.OPERATOR)
 
 
 @pytest.fixture
-def member(tenant: Tenant) -> Api:
+def member(tenant: Tenant) -> ClusterApi:
     return api_of(Role.MEMBER, tenant)
 
 

@@ -7,7 +7,7 @@ from django.test import Client
 ROOT = "/api/v1/"
 
 
-class Api:
+class ClusterApi:
     """Paths are below /api/v1/; bodies and answers are JSON."""
 
     def __init__(self, secret: str) -> None:

@@ -131,6 +131,8 @@ def test_hours_and_the_watch_are_read_only(
 CLUSTER = {
     "name": "munich",
     "currency": "EUR",
+    "min_idle_s": "600",
+    "max_tardiness_price_per_h": "0.1",
     "round_interval_s": "20",
     "policy": "priority",
     "policy_parameters": '{"ageing_s": 60}',

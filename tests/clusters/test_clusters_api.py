@@ -9,12 +9,12 @@ from clusters import services
 from clusters.models import Cluster
 from tenancy.callers import SYSTEM
 from tenancy.models import AuditRow
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 FLAT = {"name": "flat", "kind": "flat", "price_per_kwh": "0.25"}
 
 
-def test_create_shows_names_and_defaults(operator: Api) -> None:
+def test_create_shows_names_and_defaults(operator: ClusterApi) -> None:
     operator.made("tariffs/", FLAT)
     operator.made("carbon-series/", {"name": "de-lu"})
     body = {"name": "berlin", "pue": "1.2", "tariff": "flat", "carbon_series": "de-lu"}
@@ -23,16 +23,27 @@ def test_create_shows_names_and_defaults(operator: Api) -> None:
     assert made["carbon_series"] == "de-lu"
     assert (made["policy"], made["policy_parameters"]) == ("fifo-backfill", {})
     assert (made["shadow_policy"], made["pue"], made["currency"]) == (None, "1.20", "EUR")
+    assert (made["power_off"], made["min_idle_s"]) == (False, 600)
+    assert made["max_tardiness_price_per_h"] == "0.100000"
     assert operator.get(f"clusters/{made['id']}/").json() == made
 
 
-def test_create_is_audited_in_words(operator: Api) -> None:
+def test_leave_to_switch_nodes_off_is_given_and_taken_back(operator: ClusterApi) -> None:
+    made = operator.made("clusters/", {"name": "berlin", "power_off": True, "min_idle_s": 0})
+    assert (made["power_off"], made["min_idle_s"]) == (True, 0)
+    before = timezone.now()
+    changed = operator.patch(f"clusters/{made['id']}/", {"power_off": False})
+    assert (changed.status_code, changed.json()["power_off"]) == (200, False)
+    assert Cluster.objects.get().next_round_at >= before, "a round is due at once"
+
+
+def test_create_is_audited_in_words(operator: ClusterApi) -> None:
     made = operator.made("clusters/", {"name": "berlin", "policy": "edf"})
     row = AuditRow.objects.get(action="cluster.create")
     assert (row.object_id, row.changes) == (made["id"], {"name": "berlin", "policy": "edf"})
 
 
-def test_a_name_is_taken_once(operator: Api, cluster: Cluster) -> None:
+def test_a_name_is_taken_once(operator: ClusterApi, cluster: Cluster) -> None:
     assert refusal(operator.post("clusters/", {"name": "berlin"})) == (409, "name_taken", "/name")
 
 
@@ -48,6 +59,12 @@ def test_a_name_is_taken_once(operator: Api, cluster: Cluster) -> None:
         ({"name": "x", "round_interval_s": 0}, (400, "/round_interval_s")),
         ({"name": "x", "power_budget_w": 2**31}, (400, "/power_budget_w")),
         ({"name": "x", "currency": "eur"}, (400, "/currency")),
+        ({"name": "x", "power_off": "yes"}, (400, "/power_off")),
+        ({"name": "x", "power_off": None}, (400, "/power_off")),
+        ({"name": "x", "min_idle_s": -1}, (400, "/min_idle_s")),
+        ({"name": "x", "min_idle_s": 604_801}, (400, "/min_idle_s")),
+        ({"name": "x", "max_tardiness_price_per_h": "-1"}, (400, "/max_tardiness_price_per_h")),
+        ({"name": "x", "max_tardiness_price_per_h": 1}, (400, "/max_tardiness_price_per_h")),
         ({"name": "x", "tariff": "nope"}, (409, "/tariff")),
         ({"name": "x", "carbon_series": "nope"}, (409, "/carbon_series")),
         ({"name": "x", "policy": "nope"}, (400, "/policy")),
@@ -71,14 +88,16 @@ def test_a_name_is_taken_once(operator: Api, cluster: Cluster) -> None:
     ],
 )
 def test_bad_input_is_refused_where_it_stands(
-    operator: Api, body: dict[str, object], expected: tuple[int, str]
+    operator: ClusterApi, body: dict[str, object], expected: tuple[int, str]
 ) -> None:
     status, _, pointer = refusal(operator.post("clusters/", body))
     assert (status, pointer) == expected
     assert not Cluster.objects.exists()
 
 
-def test_a_policy_switch_takes_effect_in_the_next_round(operator: Api, cluster: Cluster) -> None:
+def test_a_policy_switch_takes_effect_in_the_next_round(
+    operator: ClusterApi, cluster: Cluster
+) -> None:
     Cluster.objects.update(next_round_at=timezone.now() + timedelta(hours=1))
     change = {"policy": "priority", "policy_parameters": {"ageing_s": 60}}
     done = operator.patch(f"clusters/{cluster.pk}/", change).json()
@@ -87,7 +106,9 @@ def test_a_policy_switch_takes_effect_in_the_next_round(operator: Api, cluster: 
     assert cluster.next_round_at <= timezone.now()
 
 
-def test_another_policy_starts_from_its_own_defaults(operator: Api, cluster: Cluster) -> None:
+def test_another_policy_starts_from_its_own_defaults(
+    operator: ClusterApi, cluster: Cluster
+) -> None:
     path = f"clusters/{cluster.pk}/"
     operator.patch(path, {"policy": "priority", "policy_parameters": {"ageing_s": 60}})
     operator.patch(path, {"shadow_policy": "las", "shadow_parameters": {"strict": True}})
@@ -98,7 +119,7 @@ def test_another_policy_starts_from_its_own_defaults(operator: Api, cluster: Clu
 
 
 def test_parameters_alone_are_checked_against_the_policy_there_is(
-    operator: Api, cluster: Cluster
+    operator: ClusterApi, cluster: Cluster
 ) -> None:
     path = f"clusters/{cluster.pk}/"
     answer = operator.patch(path, {"policy_parameters": {"ageing_s": 60}})
@@ -117,7 +138,7 @@ def test_service_sets_a_policy(cluster: Cluster) -> None:
     assert (cluster.version, cluster.updated_at) == (2, now)
 
 
-def test_a_tariff_of_another_currency_is_refused_by_the_database(operator: Api) -> None:
+def test_a_tariff_of_another_currency_is_refused_by_the_database(operator: ClusterApi) -> None:
     operator.made("tariffs/", {**FLAT, "currency": "USD"})
     mismatch = (409, "currency_mismatch", "/currency")
     assert refusal(operator.post("clusters/", {"name": "x", "tariff": "flat"})) == mismatch
@@ -126,7 +147,7 @@ def test_a_tariff_of_another_currency_is_refused_by_the_database(operator: Api) 
     assert refusal(operator.patch(f"clusters/{made['id']}/", {"currency": "EUR"})) == mismatch
 
 
-def test_a_stale_etag_changes_nothing(operator: Api, cluster: Cluster) -> None:
+def test_a_stale_etag_changes_nothing(operator: ClusterApi, cluster: Cluster) -> None:
     path = f"clusters/{cluster.pk}/"
     seen = operator.get(path)["ETag"]
     assert operator.patch(path, {"pue": "1.5"}, if_match=seen).status_code == 200
@@ -135,7 +156,7 @@ def test_a_stale_etag_changes_nothing(operator: Api, cluster: Cluster) -> None:
     assert operator.get(path).json()["pue"] == "1.50"
 
 
-def test_the_same_key_creates_once(operator: Api) -> None:
+def test_the_same_key_creates_once(operator: ClusterApi) -> None:
     first = operator.post("clusters/", {"name": "x"}, **{"Idempotency-Key": "k1"})
     again = operator.post("clusters/", {"name": "x"}, **{"Idempotency-Key": "k1"})
     assert first.json() == again.json()
@@ -143,7 +164,7 @@ def test_the_same_key_creates_once(operator: Api) -> None:
     assert Cluster.objects.count() == 1
 
 
-def test_deleting_takes_the_topology_along(operator: Api, cluster: Cluster) -> None:
+def test_deleting_takes_the_topology_along(operator: ClusterApi, cluster: Cluster) -> None:
     operator.made("switches/", {"cluster": "berlin", "name": "s1"})
     operator.made("racks/", {"cluster": "berlin", "name": "r1", "switch": "s1"})
     operator.made("partitions/", {"cluster": "berlin", "name": "prod"})
@@ -151,7 +172,7 @@ def test_deleting_takes_the_topology_along(operator: Api, cluster: Cluster) -> N
     assert operator.names("racks/") == []
 
 
-def test_filters_and_ordering(operator: Api) -> None:
+def test_filters_and_ordering(operator: ClusterApi) -> None:
     operator.made("clusters/", {"name": "b", "policy": "edf"})
     operator.made("clusters/", {"name": "a", "policy": "fifo"})
     assert operator.names("clusters/?ordering=name") == ["a", "b"]

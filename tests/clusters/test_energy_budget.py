@@ -11,7 +11,7 @@ from clusters.models import Cluster
 from energy.budgets.energy import energy_period
 from energy.models import PowerState
 from tariffs.models import Tariff
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +54,9 @@ def test_without_a_tariff_midnight_is_that_of_utc() -> None:
     assert energy_period(cluster, _utc("2026-01-05T12:00"))[0] == _utc("2026-01-05T00:00")
 
 
-def test_a_budget_is_given_over_http_and_calls_a_round(operator: Api, cluster: Cluster) -> None:
+def test_a_budget_is_given_over_http_and_calls_a_round(
+    operator: ClusterApi, cluster: Cluster
+) -> None:
     Cluster.objects.update(next_round_at=timezone.now() + timedelta(hours=1))
     change = {"energy_budget_wh": 5_000_000, "energy_period": "month"}
 
@@ -81,7 +83,7 @@ def test_a_budget_is_given_over_http_and_calls_a_round(operator: Api, cluster: C
     ],
 )
 def test_half_a_budget_is_refused(
-    operator: Api, cluster: Cluster, change: dict[str, Any], expected: tuple[int, str, str]
+    operator: ClusterApi, cluster: Cluster, change: dict[str, Any], expected: tuple[int, str, str]
 ) -> None:
     status, code, pointer = refusal(operator.patch(f"clusters/{cluster.pk}/", change))
     assert (status, pointer) == (expected[0], expected[2])
@@ -102,7 +104,7 @@ def test_the_table_refuses_it_too(cluster: Cluster, columns: dict[str, Any]) -> 
         Cluster.objects.update(**columns)
 
 
-def test_power_shows_what_is_left(operator: Api, cluster: Cluster) -> None:
+def test_power_shows_what_is_left(operator: ClusterApi, cluster: Cluster) -> None:
     path = f"clusters/{cluster.pk}/power/"
     assert operator.get(path).json()["energy"] is None
     Cluster.objects.update(energy_budget_wh=1000, energy_period="month")

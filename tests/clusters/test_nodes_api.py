@@ -8,7 +8,7 @@ from clusters.models import Cluster, Gpu, GpuType, Node
 from scheduler_service.factories import hold, release
 from tenancy.models import AuditRow, Tenant
 from tests.clusters.conftest import make_node
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 pytestmark = pytest.mark.usefixtures("cluster", "gpu_type")
 
@@ -22,7 +22,7 @@ BODY: dict[str, Any] = {
 }
 
 
-def test_create_makes_the_gpus_too(operator: Api) -> None:
+def test_create_makes_the_gpus_too(operator: ClusterApi) -> None:
     operator.made("partitions/", {"cluster": "berlin", "name": "prod"})
     operator.made("racks/", {"cluster": "berlin", "name": "r1"})
     made = operator.made("nodes/", {**BODY, "partition": "prod", "rack": "r1"})
@@ -32,7 +32,7 @@ def test_create_makes_the_gpus_too(operator: Api) -> None:
     assert operator.get(f"nodes/{made['id']}/").json() == made
 
 
-def test_uuids_may_be_given(operator: Api) -> None:
+def test_uuids_may_be_given(operator: ClusterApi) -> None:
     made = operator.made("nodes/", {**BODY, "gpu_uuids": ["GPU-b", "GPU-a"]})
     assert [gpu["uuid"] for gpu in made["gpus"]] == ["GPU-b", "GPU-a"]
     answer = operator.post("nodes/", {**BODY, "name": "n2", "gpu_uuids": ["GPU-c", "GPU-a"]})
@@ -40,7 +40,7 @@ def test_uuids_may_be_given(operator: Api) -> None:
     assert operator.names("nodes/") == ["n1.berlin"]
 
 
-def test_an_operator_may_say_ready(operator: Api) -> None:
+def test_an_operator_may_say_ready(operator: ClusterApi) -> None:
     assert operator.made("nodes/", {**BODY, "state": "ready"})["state"] == "ready"
 
 
@@ -65,7 +65,7 @@ def test_an_operator_may_say_ready(operator: Api) -> None:
     ],
 )
 def test_bad_input_is_refused_where_it_stands(
-    operator: Api, change: dict[str, Any], expected: tuple[int, str]
+    operator: ClusterApi, change: dict[str, Any], expected: tuple[int, str]
 ) -> None:
     operator.made("clusters/", {"name": "munich"})
     operator.made("racks/", {"cluster": "munich", "name": "elsewhere"})
@@ -75,7 +75,7 @@ def test_bad_input_is_refused_where_it_stands(
     assert not Gpu.objects.exists()
 
 
-def test_the_database_itself_refuses_another_clusters_rack(operator: Api) -> None:
+def test_the_database_itself_refuses_another_clusters_rack(operator: ClusterApi) -> None:
     """Should a look-up ever forget its cluster, the composite key still holds."""
     operator.made("clusters/", {"name": "munich"})
     rack = operator.made("racks/", {"cluster": "munich", "name": "elsewhere"})
@@ -84,7 +84,7 @@ def test_the_database_itself_refuses_another_clusters_rack(operator: Api) -> Non
         Node.objects.filter(pk=node.pk).update(rack=rack["id"])
 
 
-def test_update_by_names(operator: Api) -> None:
+def test_update_by_names(operator: ClusterApi) -> None:
     operator.made("partitions/", {"cluster": "berlin", "name": "prod"})
     path = f"nodes/{make_node('n1').pk}/"
     done = operator.patch(path, {"partition": "prod", "cpus": 32}).json()
@@ -94,14 +94,14 @@ def test_update_by_names(operator: Api) -> None:
     assert refusal(operator.patch(path, {"name": "other"})) == (400, "invalid", "/name")
 
 
-def test_cpus_do_not_sink_below_use(operator: Api) -> None:
+def test_cpus_do_not_sink_below_use(operator: ClusterApi) -> None:
     node = make_node("n1")
     Node.objects.update(cpus_used=10)
     answer = operator.patch(f"nodes/{node.pk}/", {"cpus": 9})
     assert refusal(answer) == (409, "below_use", "/cpus")
 
 
-def test_an_idle_node_is_drained_at_once(operator: Api) -> None:
+def test_an_idle_node_is_drained_at_once(operator: ClusterApi) -> None:
     node = make_node("n1")
     answer = operator.post(f"nodes/{node.pk}/drain/", {"reason": "new fans"})
     assert answer.status_code == 200, answer.content
@@ -111,7 +111,7 @@ def test_an_idle_node_is_drained_at_once(operator: Api) -> None:
     assert actions[-2:] == ["node.drain", "node.resume"]
 
 
-def test_a_node_at_work_drains_and_cannot_be_deleted(operator: Api, tenant: Tenant) -> None:
+def test_a_node_at_work_drains_and_cannot_be_deleted(operator: ClusterApi, tenant: Tenant) -> None:
     node = make_node("n1")
     attempt = hold(tenant, node)
     path = f"nodes/{node.pk}/"
@@ -123,20 +123,20 @@ def test_a_node_at_work_drains_and_cannot_be_deleted(operator: Api, tenant: Tena
     assert operator.get(path).status_code == 200
 
 
-def test_a_node_without_history_can_be_deleted(operator: Api) -> None:
+def test_a_node_without_history_can_be_deleted(operator: ClusterApi) -> None:
     node = make_node("n1")
     assert operator.delete(f"nodes/{node.pk}/").status_code == 204
     assert not Gpu.objects.exists()
 
 
-def test_a_lost_node_cannot_be_drained(operator: Api) -> None:
+def test_a_lost_node_cannot_be_drained(operator: ClusterApi) -> None:
     node = make_node("n1")
     Node.objects.update(state=Node.State.LOST)
     assert refusal(operator.post(f"nodes/{node.pk}/drain/"))[:2] == (409, "illegal_move")
     assert refusal(operator.post(f"nodes/{node.pk}/resume/"))[:2] == (409, "illegal_move")
 
 
-def test_the_same_key_drains_once(operator: Api) -> None:
+def test_the_same_key_drains_once(operator: ClusterApi) -> None:
     path = f"nodes/{make_node('n1').pk}/"
     key = {"Idempotency-Key": "drain-1"}
     first = operator.post(f"{path}drain/", {"reason": "x"}, **key)
@@ -146,7 +146,7 @@ def test_the_same_key_drains_once(operator: Api) -> None:
     assert operator.get(path).json()["state"] == "ready"
 
 
-def test_filters(operator: Api) -> None:
+def test_filters(operator: ClusterApi) -> None:
     operator.made("clusters/", {"name": "munich"})
     operator.made("partitions/", {"cluster": "berlin", "name": "prod"})
     make_node("n1", partition="prod")
@@ -161,7 +161,7 @@ def test_filters(operator: Api) -> None:
 
 
 def test_listing_nodes_takes_as_many_queries_as_one_node(
-    operator: Api, django_assert_num_queries: Any
+    operator: ClusterApi, django_assert_num_queries: Any
 ) -> None:
     make_node("n1")
     # Login, nodes, and their GPUs.
@@ -172,7 +172,7 @@ def test_listing_nodes_takes_as_many_queries_as_one_node(
         assert operator.names("nodes/") == ["n2", "n1"]
 
 
-def test_gpu_health(operator: Api) -> None:
+def test_gpu_health(operator: ClusterApi) -> None:
     node = make_node("n1")
     gpu = operator.get(f"gpus/?node_id={node.pk}&ordering=id").json()["items"][0]
     assert (gpu["node"], gpu["cluster"], gpu["gpu_type"]) == ("n1", "berlin", "A100")
@@ -186,7 +186,7 @@ def test_gpu_health(operator: Api) -> None:
     assert refusal(operator.patch(path, {"uuid": "x"})) == (400, "invalid", "/uuid")
 
 
-def test_gpu_types_keep_their_name_and_sort_clocks(operator: Api, gpu_type: GpuType) -> None:
+def test_gpu_types_keep_their_name_and_sort_clocks(operator: ClusterApi, gpu_type: GpuType) -> None:
     path = f"gpu-types/{gpu_type.pk}/"
     done = operator.patch(path, {"clocks_mhz": [1410, 705, 1410]}).json()
     assert done["clocks_mhz"] == [705, 1410]
@@ -194,14 +194,14 @@ def test_gpu_types_keep_their_name_and_sort_clocks(operator: Api, gpu_type: GpuT
     assert refusal(operator.patch(path, {"idle_w": 401})) == (409, "out_of_range", "/idle_w")
 
 
-def test_a_gpu_type_in_use_stays(operator: Api, gpu_type: GpuType) -> None:
+def test_a_gpu_type_in_use_stays(operator: ClusterApi, gpu_type: GpuType) -> None:
     make_node("n1")
     assert refusal(operator.delete(f"gpu-types/{gpu_type.pk}/"))[:2] == (409, "in_use")
     Node.objects.all().delete()
     assert operator.delete(f"gpu-types/{gpu_type.pk}/").status_code == 204
 
 
-def test_a_cluster_with_nodes_stays(operator: Api, cluster: Cluster) -> None:
+def test_a_cluster_with_nodes_stays(operator: ClusterApi, cluster: Cluster) -> None:
     operator.made("racks/", {"cluster": "berlin", "name": "r1"})
     make_node("n1", rack="r1")
     assert refusal(operator.delete(f"clusters/{cluster.pk}/"))[:2] == (409, "in_use")

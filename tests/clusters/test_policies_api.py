@@ -8,16 +8,16 @@ from clusters.api.parameters import PARAMETERS
 from clusters.models import Cluster
 from clusters.policy_choice import parameter_names
 from policies import registry
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 
-def test_every_policy_is_listed(member: Api) -> None:
+def test_every_policy_is_listed(member: ClusterApi) -> None:
     page = member.get("policies/").json()
     assert [item["name"] for item in page["items"]] == list(registry.policy_names())
     assert page["next"] is None
 
 
-def test_one_policy(member: Api) -> None:
+def test_one_policy(member: ClusterApi) -> None:
     shown = member.get("policies/priority/").json()
     assert shown["summary"] == registry.summary("priority")
     assert shown["parameters"]["properties"]["ageing_s"]["default"] == 3600.0
@@ -32,7 +32,7 @@ def _as_json(value: Any) -> Any:
 
 @pytest.mark.parametrize("name", registry.policy_names())
 def test_a_policy_with_its_own_defaults_can_be_set(
-    operator: Api, cluster: Cluster, name: str
+    operator: ClusterApi, cluster: Cluster, name: str
 ) -> None:
     properties: dict[str, Any] = registry.parameter_schema(name)["properties"]
     defaults = {k: _as_json(said["default"]) for k, said in properties.items()}

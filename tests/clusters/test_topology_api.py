@@ -4,13 +4,13 @@ import pytest
 
 from clusters.models import Cluster
 from tests.clusters.conftest import make_node
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
 @pytest.mark.parametrize("path", ["partitions/", "switches/", "racks/"])
-def test_life_of_a_slice(operator: Api, path: str) -> None:
+def test_life_of_a_slice(operator: ClusterApi, path: str) -> None:
     made = operator.made(path, {"cluster": "berlin", "name": "a"})
     assert (made["cluster"], made["name"], made["version"]) == ("berlin", "a", 1)
     taken = operator.post(path, {"cluster": "berlin", "name": "a"})
@@ -26,13 +26,13 @@ def test_life_of_a_slice(operator: Api, path: str) -> None:
     assert operator.get(itself).status_code == 404
 
 
-def test_lending_partitions(operator: Api) -> None:
+def test_lending_partitions(operator: ClusterApi) -> None:
     made = operator.made("partitions/", {"cluster": "berlin", "name": "prod", "lends": True})
     assert operator.names("partitions/?lends=true") == ["prod"]
     assert operator.patch(f"partitions/{made['id']}/", {"lends": False}).json()["lends"] is False
 
 
-def test_racks_hang_on_switches_of_their_cluster(operator: Api) -> None:
+def test_racks_hang_on_switches_of_their_cluster(operator: ClusterApi) -> None:
     operator.made("clusters/", {"name": "munich"})
     operator.made("switches/", {"cluster": "munich", "name": "far"})
     operator.made("switches/", {"cluster": "berlin", "name": "near"})
@@ -46,7 +46,7 @@ def test_racks_hang_on_switches_of_their_cluster(operator: Api) -> None:
 
 
 @pytest.mark.usefixtures("gpu_type")
-def test_what_nodes_stand_in_stays(operator: Api, cluster: Cluster) -> None:
+def test_what_nodes_stand_in_stays(operator: ClusterApi, cluster: Cluster) -> None:
     rack = operator.made("racks/", {"cluster": "berlin", "name": "r1"})
     partition = operator.made("partitions/", {"cluster": "berlin", "name": "prod"})
     make_node("n1", rack="r1", partition="prod")

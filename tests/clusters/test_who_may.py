@@ -9,7 +9,7 @@ from tariffs.models import CarbonSeries, Tariff
 from tenancy.models import AuditRow
 from tenancy.roles import Role
 from tests.clusters.conftest import api_of
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 LISTS = [
     "clusters/",
@@ -54,12 +54,12 @@ def ids(cluster: Cluster, gpu_type: GpuType, node: Node) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_tenants_may_look(member: Api, ids: dict[str, int], path: str) -> None:
+def test_tenants_may_look(member: ClusterApi, ids: dict[str, int], path: str) -> None:
     assert member.get(path).status_code == 200
 
 
 @pytest.mark.parametrize("path", WRITES)
-def test_tenants_may_not_write(member: Api, ids: dict[str, int], path: str) -> None:
+def test_tenants_may_not_write(member: ClusterApi, ids: dict[str, int], path: str) -> None:
     before = AuditRow.objects.count()
     answer = member.post(path.format(**ids), WRITES[path])
     assert refusal(answer)[:2] == (403, "missing_right")
@@ -67,7 +67,9 @@ def test_tenants_may_not_write(member: Api, ids: dict[str, int], path: str) -> N
 
 
 @pytest.mark.parametrize("path", CHANGES)
-def test_tenants_may_not_change_or_delete(member: Api, ids: dict[str, int], path: str) -> None:
+def test_tenants_may_not_change_or_delete(
+    member: ClusterApi, ids: dict[str, int], path: str
+) -> None:
     there = path.format(**ids)
     assert refusal(member.patch(there, {}))[0] == 403
     assert member.delete(there).status_code in {403, 405}
@@ -75,5 +77,5 @@ def test_tenants_may_not_change_or_delete(member: Api, ids: dict[str, int], path
 
 @pytest.mark.parametrize("path", [*LISTS, "join-tokens/"])
 def test_strangers_and_nodes_see_nothing(ids: dict[str, int], path: str) -> None:
-    assert Api("fw_o_" + "x" * 43).get(path).status_code == 401
+    assert ClusterApi("fw_o_" + "x" * 43).get(path).status_code == 401
     assert api_of(Role.NODE).get(path).status_code == 403

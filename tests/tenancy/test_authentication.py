@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from rest.version import VERSION
 from tenancy.models import ApiToken
 from tenancy.roles import Role
 from tenancy.token_text import hash_of, looks_like_token, new_secret
@@ -83,6 +84,7 @@ def test_me_says_who_and_what(world: World) -> None:
     assert (me["token_id"], me["role"], me["tenant_name"]) == (token.pk, "admin", "ours")
     assert "tokens.write" in me["rights"]
     assert "tenants.write" not in me["rights"]
+    assert me["service_version"] == VERSION
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])

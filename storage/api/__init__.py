@@ -1,0 +1,1 @@
+"""Uploads and blobs over HTTP."""

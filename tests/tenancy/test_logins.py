@@ -1,0 +1,65 @@
+"""Passwords and join tokens are not guessed by the hundred."""
+
+import time
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from rest.problems import Problem
+from tenancy.throttles import wrong_secrets
+
+pytestmark = pytest.mark.django_db
+LOGIN = "/admin/login/"
+
+
+@pytest.fixture(autouse=True)
+def few(settings: LazySettings) -> None:
+    """A counter of the test's own, and a clock that does not turn over within it."""
+    settings.CACHE_URL = f"local:{time.monotonic_ns()}"
+    settings.WRONG_SECRETS_PER_MINUTE = 3
+    if time.time() % 60 > 55:
+        time.sleep(5)
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_superuser("ada", password="correct horse")
+
+
+def _enters(name: str, password: str, address: str) -> bool:
+    answer = Client().post(
+        LOGIN, {"username": name, "password": password}, REMOTE_ADDR=address, secure=True
+    )
+    return answer.status_code == 302
+
+
+def test_the_right_password_enters_after_a_few_wrong_ones(ada: User) -> None:
+    for _ in range(2):
+        assert not _enters("ada", "wrong", "10.0.0.1")
+    assert _enters("ada", "correct horse", "10.0.0.1")
+
+
+def test_an_address_that_guesses_is_not_heard_whatever_it_says(ada: User) -> None:
+    for name in ("root", "admin", "operator"):
+        assert not _enters(name, "wrong", "10.0.0.1")
+    assert not _enters("ada", "correct horse", "10.0.0.1")
+    assert _enters("ada", "correct horse", "10.0.0.2")
+
+
+def test_a_name_that_is_guessed_from_everywhere_is_closed(ada: User) -> None:
+    for number in range(3):
+        assert not _enters("ada", "wrong", f"10.0.0.{number}")
+    assert not _enters("ada", "correct horse", "10.0.0.9")
+
+
+def test_the_next_minute_begins_anew() -> None:
+    guesses = wrong_secrets(f"local:{time.monotonic_ns()}", "join", 2)
+    for _ in range(2):
+        guesses.refuse_if_many("a", 60.0)
+        guesses.note("a", 60.0)
+    with pytest.raises(Problem) as refused:
+        guesses.refuse_if_many("a", 100.0)
+    assert (refused.value.status_code, refused.value.headers["Retry-After"]) == (429, "20")
+    guesses.refuse_if_many("a", 120.0)

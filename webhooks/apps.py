@@ -1,0 +1,7 @@
+"""Django's entry for webhooks."""
+
+from django.apps import AppConfig
+
+
+class WebhooksConfig(AppConfig):
+    name = "webhooks"
