@@ -5,7 +5,8 @@ say its own, also of what only a migration's SQL promises:
 `explained = {"field or constraint": ConstraintRule(code, pointer, detail)}`.
 """
 
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
@@ -14,6 +15,7 @@ from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
 from django.db import connection, models
 from django.db.models import F, Q
+from django.db.models.expressions import BaseExpression
 
 _NAME_MAX = 63
 _GONE = "What this row refers to has just gone, or has just come into use; read again."
@@ -26,17 +28,19 @@ class ConstraintRule:
     detail: str
 
 
-class _Explained(models.constraints.BaseConstraint):
-    """Has Django's `violation_error_code` and `violation_error_message`, and where it points.
+class _Explained(models.constraints.BaseConstraint, ABC):
+    """A constraint that says "code: words" to whoever breaks it, and points to the field.
 
     Migrations see the plain constraint: words can change without one.
     """
 
     plain: type[models.constraints.BaseConstraint]
 
-    def __init__(self, *, pointer: str | None = None, **facts: Any) -> None:
-        self.facts = {**facts, "pointer": pointer}
-        super().__init__(**facts)
+    def __init__(self, says: str, pointer: str | None, **facts: Any) -> None:
+        code, _, words = says.partition(": ")
+        self.pointer = pointer
+        self.says = says
+        super().__init__(**facts, violation_error_code=code, violation_error_message=words)
 
     def deconstruct(self) -> Any:
         _, args, kwargs = super().deconstruct()
@@ -51,25 +55,29 @@ class _Explained(models.constraints.BaseConstraint):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def clone(self) -> Self:
-        return type(self)(**{**self.facts, "name": self.name})
-
     def rule(self) -> ConstraintRule:
-        pointer = self.facts["pointer"]
+        pointer = f"/{self.about()}" if self.pointer is None else self.pointer
         return ConstraintRule(
-            code=self.violation_error_code or "conflict",
-            pointer=f"/{self.about()}" if pointer is None else pointer,
-            detail=str(self.get_violation_error_message()),
+            str(self.violation_error_code), pointer, str(self.violation_error_message)
         )
 
+    @abstractmethod
     def about(self) -> str:
-        raise NotImplementedError
+        """The field that it points to."""
 
 
 class Check(_Explained, models.CheckConstraint):
     """Points to the first field of its condition, unless told otherwise."""
 
     plain = models.CheckConstraint
+
+    def __init__(
+        self, name: str, condition: Q | BaseExpression, says: str, *, pointer: str | None = None
+    ) -> None:
+        super().__init__(says, pointer, name=name, condition=condition)
+
+    def clone(self) -> Self:
+        return type(self)(self.name, self.condition, self.says, pointer=self.pointer)
 
     def about(self) -> str:
         return next(_names(self.condition), "")
@@ -80,8 +88,29 @@ class Unique(_Explained, models.UniqueConstraint):
 
     plain = models.UniqueConstraint
 
+    def __init__(
+        self,
+        name: str,
+        fields: Sequence[str],
+        says: str,
+        *,
+        pointer: str | None = None,
+        **more: Any,
+    ) -> None:
+        self.more = more
+        super().__init__(says, pointer, name=name, fields=fields, **more)
+
+    def clone(self) -> Self:
+        return type(self)(self.name, self.fields, self.says, pointer=self.pointer, **self.more)
+
     def about(self) -> str:
         return self.fields[-1] if self.fields else ""
+
+
+def composite_target(of: str, shared: str = "tenant") -> Unique:
+    """What a composite key refers to: who names the row must name its `shared` column too."""
+    says = "duplicate_id: The id is taken."
+    return Unique(f"{of}_of_{shared}", ["id", shared], says, pointer="")
 
 
 def _names(condition: Any) -> Iterator[str]:
@@ -94,18 +123,8 @@ def _names(condition: Any) -> Iterator[str]:
             yield from _names(child)
 
 
-_told: dict[str, ConstraintRule] = {}
-
-
-def explain(constraint: str, *, code: str, pointer: str, detail: str) -> None:
-    """For apps that keep their words apart from their models."""
-    _told[constraint] = ConstraintRule(code, pointer, detail)
-
-
 def rule_for(constraint: str | None) -> ConstraintRule | None:
-    if not constraint:
-        return None
-    return _told.get(constraint) or _rules().get(constraint)
+    return _rules().get(constraint) if constraint else None
 
 
 @cache

@@ -1,6 +1,7 @@
 """Query parameters, strictly: an unknown name or a bad value is refused, never ignored."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from rest.structs.types import INT64_MAX
 INSTANT = InstantRule()
 
 
-class Filter:
+class Filter(ABC):
     """Base of our filters; `schema` is what the OpenAPI document says and the reader enforces."""
 
     schema: Mapping[str, Any] = {}
@@ -36,9 +37,9 @@ class Filter:
     def __set_name__(self, owner: type, name: str) -> None:
         self.field_name = self.field_name or name
 
+    @abstractmethod
     def read(self, text: str) -> Any:
         """The value that the text says, or ValueError."""
-        raise NotImplementedError
 
     def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
         wanted = {f"{self.field_name}__{self.lookup_expr}": value}
@@ -89,6 +90,24 @@ class TextFilter(Filter):
         if not 1 <= len(text) <= 200:
             raise ValueError("Must be 1 to 200 characters.")
         return text
+
+
+class ListFilter(Filter):
+    """One value, or several with commas between them: any of them will do."""
+
+    item: Filter
+    most = 1000
+
+    def __init__(self, item: Filter, **kwargs: Any) -> None:
+        self.item = item
+        self.schema = {"type": "array", "items": dict(item.schema), "maxItems": self.most}
+        super().__init__(item.field_name, "in", **kwargs)
+
+    def read(self, text: str) -> list[Any]:
+        values = text.split(",")
+        if len(values) > self.most:
+            raise ValueError(f"At most {self.most} at once.")
+        return [self.item.read(value) for value in values]
 
 
 class ChoiceFilter(Filter):

@@ -102,7 +102,8 @@ def in_flight() -> Conflict:
 
 
 def _request_digest(request: HttpRequest) -> bytes:
-    digest = hashlib.sha256(f"{request.method} {request.path.rstrip('/')}\0".encode())
+    asked = request.META.get("QUERY_STRING", "")
+    digest = hashlib.sha256(f"{request.method} {request.path.rstrip('/')}?{asked}\0".encode())
     digest.update(request.body)
     return digest.digest()
 

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from rest.problems import Invalid, Problem, problem_from, response, too_large
 from rest.problems.shape import path_of
+from rest.version import HEADER, VERSION
 
 REQUEST_ID = "X-Request-ID"
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,100}")
@@ -33,6 +34,7 @@ class RequestMiddleware:
         except Exception as error:  # noqa: BLE001 - nothing may leave without being a problem
             answer = response(problem_from(error), path_of(request))
         answer[REQUEST_ID] = request_id
+        answer[HEADER] = VERSION
         return answer
 
 

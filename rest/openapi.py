@@ -6,6 +6,7 @@ from typing import Any
 from rest import etag
 from rest.idempotency import HEADER, PATTERN, REPLAY_HEADER
 from rest.problems import CONTENT_TYPE
+from rest.version import HEADER as VERSION_HEADER
 
 Schema = dict[str, Any]
 
@@ -76,7 +77,7 @@ def refusals(view: Any, action: str, method: str, *, has_path: bool) -> Schema:
 
 
 def _refusal(status: int) -> Schema:
-    headers = {"X-Request-ID": _header("Names this request in our logs.")}
+    headers = _always()
     if status == 401:
         headers["WWW-Authenticate"] = _header("Always Bearer.")
     if status == 429:
@@ -92,12 +93,19 @@ def _is_conditional(view: Any, action: str) -> bool:
     return bool(view.etag_prefix) and action in {"partial_update", "destroy"}
 
 
+def _always() -> dict[str, Schema]:
+    return {
+        "X-Request-ID": _header("Names this request in our logs."),
+        VERSION_HEADER: _header("The version of the service."),
+    }
+
+
 def _header(description: str) -> Schema:
     return {"description": description, "schema": _TEXT}
 
 
 def success_headers(view: Any, action: str, method: str, status: int) -> Schema:
-    headers = {"X-Request-ID": _header("Names this request in our logs.")}
+    headers = _always()
     if view.etag_prefix and action in {"retrieve", "create", "partial_update"}:
         headers["ETag"] = _header("The version, for If-Match and If-None-Match.")
     if action == "create" and status == 201:
@@ -136,7 +144,10 @@ def query_parameters(view: Any, action: str) -> list[Schema]:
 
 def _of_filter(name: str, known: Any) -> Schema:
     said, required = dict(known.schema), known.required
-    return _parameter("query", name, said, known.help_text, required=required)
+    parameter = _parameter("query", name, said, known.help_text, required=required)
+    if said.get("type") == "array":
+        return {**parameter, "style": "form", "explode": False}
+    return parameter
 
 
 def path_parameter(name: str, view: Any) -> Schema:

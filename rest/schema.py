@@ -1,5 +1,7 @@
 """The OpenAPI document, derived from what the base views declare."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema as SpectacularSchema
@@ -9,10 +11,31 @@ from rest import openapi
 from rest.pagination import KeysetPagination
 from rest.structs import node_of
 from rest.structs.containers import StructNode
+from rest.structs.nodes import ChoiceNode
 from rest.views import Example
 
 Schema = dict[str, Any]
 JSON = "application/json"
+
+
+def _one(resource: str) -> str:
+    """`jobs` as `a job`."""
+    if resource.endswith("series"):
+        noun = resource
+    elif resource.endswith("ies"):
+        noun = resource.removesuffix("ies") + "y"
+    else:
+        noun = re.sub("(?<=ch)es$|s$", "", resource)
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+_SUMMARIES: dict[str, Callable[[str], str]] = {
+    "list": lambda resource: f"List {resource}",
+    "create": lambda resource: f"Create {_one(resource)}",
+    "retrieve": lambda resource: f"Read {_one(resource)}",
+    "partial_update": lambda resource: f"Change {_one(resource)}",
+    "destroy": lambda resource: f"Delete {_one(resource)}",
+}
 
 
 class AutoSchema(SpectacularSchema):
@@ -39,9 +62,14 @@ class AutoSchema(SpectacularSchema):
         return f"{self.view.resource}_{self.method_mapping.get(self.action, self.action)}"
 
     def get_tags(self) -> list[str]:
-        return [self.view.resource]
+        """The room that the view stands in: few groups, each with an introduction."""
+        return [type(self.view).__module__.partition(".")[0]]
 
     def get_summary(self) -> str | None:
+        if self.action in self.view.summaries:
+            return str(self.view.summaries[self.action])
+        if self.action in _SUMMARIES:
+            return _SUMMARIES[self.action](self.view.resource.replace("_", " "))
         return self.get_description().split(".")[0].strip() or None
 
     def get_auth(self) -> list[Schema]:
@@ -94,10 +122,10 @@ class AutoSchema(SpectacularSchema):
             schema = self._register(name, name, page)
         return {str(status): {"content": {JSON: {"schema": schema}}, "description": ""}}
 
-    def _component(self, node: StructNode) -> Schema:
-        """The struct as a component of its name; the registry warns if another has it."""
-        name, kind = node.struct.__name__, ResolvedComponent.SCHEMA
-        component = ResolvedComponent(name=name, type=kind, object=node.struct)  # type: ignore[no-untyped-call]
+    def _component(self, node: StructNode | ChoiceNode) -> Schema:
+        """What has a name of its own as a component; the registry warns if another has the name."""
+        name, kind = node.component_name, ResolvedComponent.SCHEMA
+        component = ResolvedComponent(name=name, type=kind, object=name)  # type: ignore[no-untyped-call]
         if component not in self.registry:
             self.registry.register(component)
             component.schema = node.component(self._component)

@@ -1,5 +1,6 @@
 """Base classes of every resource: an app declares shapes and rights, and calls its services."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -65,6 +66,8 @@ class JSONView(APIView):
     etag_prefix: ClassVar[str] = ""
     secret_members: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[Mapping[str, Example]] = {}
+    # Per action: what the schema calls the operation, if not what its verb and resource say.
+    summaries: ClassVar[Mapping[str, str]] = {}
     content_negotiation_class = JSONNegotiation
     metadata_class = None
 
@@ -157,7 +160,7 @@ def respond(answer: Answer) -> HttpResponse:
     )
 
 
-class ResourceViewSet(ViewSetMixin, JSONView):
+class ResourceViewSet(ViewSetMixin, JSONView, ABC):
     """A resource; add the mixins of the actions it has and the `perform_` methods they call."""
 
     filters: ClassVar[Mapping[str, Filter]] = {}
@@ -170,9 +173,9 @@ class ResourceViewSet(ViewSetMixin, JSONView):
     def list_filters(cls) -> Mapping[str, Filter]:
         return named(cls.filters)
 
+    @abstractmethod
     def rows(self) -> QuerySet[Any]:
         """The rows this caller may see."""
-        raise NotImplementedError
 
     def row(self) -> Any:
         found = self.rows().filter(id=int(self.kwargs["id"])).first()
@@ -234,9 +237,9 @@ class CreateMixin(ResourceViewSet):
 
         return self.write(effect)
 
+    @abstractmethod
     def perform_create(self, values: Any) -> Any:
         """`values` is the input's struct."""
-        raise NotImplementedError
 
 
 class UpdateMixin(ResourceViewSet):
@@ -250,9 +253,9 @@ class UpdateMixin(ResourceViewSet):
 
         return self.write(effect)
 
+    @abstractmethod
     def perform_update(self, row: Any, changes: Any) -> Any:
         """`changes` is a dict of the fields that were sent."""
-        raise NotImplementedError
 
 
 class DestroyMixin(ResourceViewSet):
@@ -266,5 +269,6 @@ class DestroyMixin(ResourceViewSet):
 
         return self.write(effect)
 
+    @abstractmethod
     def perform_destroy(self, row: Any) -> None:
-        raise NotImplementedError
+        """The version is right by now."""

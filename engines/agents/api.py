@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import re_path
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
+from rest_framework.exceptions import AuthenticationFailed
 
 from agent import wire
 from clusters.models import Node
@@ -23,12 +24,19 @@ from engines.agents.log_intake import logs_take
 from engines.agents.registration import node_register
 from engines.agents.sync import node_sync
 from engines.agents.telemetry_intake import telemetry_take
-from rest.problems import Invalid, Problem, problem_from, response
-from tenancy.authentication import caller_of, scope_opens
+from rest.problems import Forbidden, Invalid, Problem, problem_from, response
+from tenancy.authentication import caller_of, scope_opens, token_is_live
 from tenancy.callers import Caller
 from tenancy.rls import ALL, set_scope
 from tenancy.roles import Role
-from tenancy.throttles import WINDOW_S, budgets, too_many
+from tenancy.throttles import (
+    WINDOW_S,
+    WrongSecrets,
+    address,
+    budgets,
+    too_many,
+    wrong_secrets,
+)
 from tenancy.token_text import hash_of
 
 Message = TypeVar("Message")
@@ -54,8 +62,12 @@ def _answering(handle: Callable[[HttpRequest], Any]) -> View:
 def _read(kind: type[Message], request: HttpRequest) -> Message:
     if len(request.body) > wire.MAX_BODY_BYTES:
         raise Problem("The message is too large.", code="body_too_large", status=413)
+    return read(kind, request.body)
+
+
+def read(kind: type[Message], body: bytes) -> Message:
     try:
-        return wire.decode(kind, request.body)
+        return wire.decode(kind, body)
     except wire.WireError as error:
         raise Invalid.at(error.pointer, "invalid", error.problem) from None
 
@@ -70,11 +82,15 @@ def _node_caller(request: HttpRequest) -> Caller:
 
 
 def _spend(request: HttpRequest, kind: str, limit: int) -> None:
+    spend(request.META.get("HTTP_AUTHORIZATION", ""), kind, limit)
+
+
+def spend(authorization: str, kind: str, limit: int) -> None:
     """Before anything else is read or looked up: whoever floods costs next to nothing.
 
     Each process counts for itself: a round trip to a shared counter would cost every sync.
     """
-    who = hash_of(request.META.get("HTTP_AUTHORIZATION", "")).hex()[:32]
+    who = hash_of(authorization).hex()[:32]
     now_s = time.time()
     if not budgets("local:agents").take(f"{kind}:{who}", limit, now_s):
         raise too_many(limit, WINDOW_S - int(now_s) % WINDOW_S)
@@ -91,15 +107,38 @@ def _upload(request: HttpRequest, kind: str, limit: int, take: Callable[[], Any]
         _UPLOADS.release()
 
 
+def admit_joining(request: HttpRequest) -> None:
+    """Before a registration is read: not from whoever guesses join tokens."""
+    _guesses().refuse_if_many(address(request), time.time())
+    admit(request)
+
+
+def admit(request: HttpRequest) -> None:
+    """Before a body is read: not under a token that is not live. Who joins has none."""
+    header = request.META.get("HTTP_AUTHORIZATION", "")
+    if header and not token_is_live(header):
+        raise AuthenticationFailed
+
+
+def _guesses() -> WrongSecrets:
+    return wrong_secrets(settings.CACHE_URL, "join", settings.WRONG_SECRETS_PER_MINUTE)
+
+
 def _register(request: HttpRequest) -> wire.Registered:
-    register = _read(wire.Register, request)
+    admit_joining(request)
+    peer, now_s = address(request), time.time()
+    message = _read(wire.Register, request)
     caller = None
-    if register.join_token is None:
+    if message.join_token is None:
         caller = _node_caller(request)
     else:
         scope_opens(request)
         set_scope(ALL)
-    joined = node_register(caller=caller, register=register, now=timezone.now())
+    try:
+        joined = node_register(caller=caller, register=message, now=timezone.now())
+    except Forbidden:
+        _guesses().note(peer, now_s)
+        raise
     granted = leases(Node.objects.exclude(last_sync_at=None).count())
     return wire.Registered(
         node_id=joined.node.pk,
@@ -140,9 +179,12 @@ def _logs(request: HttpRequest) -> wire.LogsTaken:
     return taken
 
 
+register, sync = _answering(_register), _answering(_sync)
+telemetry, logs = _answering(_telemetry), _answering(_logs)
+
 urlpatterns = [
-    re_path(r"^agent/register/?$", _answering(_register)),
-    re_path(r"^agent/sync/?$", _answering(_sync)),
-    re_path(r"^agent/telemetry/?$", _answering(_telemetry)),
-    re_path(r"^agent/logs/?$", _answering(_logs)),
+    re_path(r"^agent/register/?$", register),
+    re_path(r"^agent/sync/?$", sync),
+    re_path(r"^agent/telemetry/?$", telemetry),
+    re_path(r"^agent/logs/?$", logs),
 ]

@@ -3,43 +3,27 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 
-from agent.wire import AttemptRef, AttemptReport, Speed
+from agent.wire import AttemptRef, AttemptReport, End
 from agent.wire import State as ReportState
 from energy.ledger.meters import meters_read
+from engines.agents.beginnings import attempts_begin
+from engines.agents.endings import attempts_succeed
 from engines.agents.node_state import KnownNode
 from engines.agents.outcome import attempt_finish
-from jobs.lifecycle import State, advance
+from engines.agents.progress import write_progress
 from jobs.models import Attempt, Job, Part
-from jobs.prepared_statements import fetch
 
 OVER = (Attempt.State.ENDED, Attempt.State.LOST)
-_BEGUN = (Part.State.RUNNING, Part.State.STOPPING)
-_REPORTED = ("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail")
+BEGUN = (Part.State.RUNNING, Part.State.STOPPING)
+_REPORTED = (
+    *("state", "log_bytes_dropped", "ended_at", "end", "exit_code", "signal", "detail"),
+    *("out_of_memory", "failed_rank"),
+)
 # A part only moves forward; an older report of an earlier stage changes nothing.
 _RANK = {Part.State.STARTING: 0, Part.State.RUNNING: 1, Part.State.STOPPING: 2, Part.State.ENDED: 3}
-
-_PROGRESS = """
-WITH part AS (
-    UPDATE jobs_part part SET progress_step = greatest(progress_step, %(step)s::int8),
-                              checkpoint_step = greatest(checkpoint_step, %(checkpoint)s::int8),
-                              speed_steps = %(speed_steps)s::int8, speed_s = %(speed_s)s::float8,
-                              speed_mj = %(speed_mj)s::int8, speed_mj_s = %(speed_mj_s)s::float8,
-                              speed_clock_mhz = %(speed_clock_mhz)s::int4,
-                              speed_cpus = %(speed_cpus)s::int4
-    WHERE attempt_id = %(attempt)s::int8 AND node_id = %(node)s::int8 AND state <> 'ended'
-)
-UPDATE jobs_job job
-SET work_done = greatest(work_done, coalesce(%(step)s::int8, 0)),
-    checkpoint_at = coalesce(%(checkpoint_at)s::timestamptz, checkpoint_at)
-FROM jobs_attempt attempt
-WHERE attempt.id = %(attempt)s::int8 AND attempt.fence = %(fence)s::int8
-  AND job.id = attempt.job_id
-RETURNING set_config('synchronous_commit', 'off', true)
-"""
 
 
 @dataclass
@@ -56,24 +40,51 @@ def take_reports(
     node: KnownNode, reports: Sequence[AttemptReport], *, boot_id: str, now: datetime
 ) -> Answers:
     answers = Answers()
-    others = []
+    others, begun, over = [], [], []
     for report in reports:
         held = node.held.get(report.attempt_id)
         if held is None or held.fence != report.fence or held.part_state is None:
             others.append(report)
             continue
         part = Stage(held.part_state, held.progress_step, held.checkpoint_step)
-        if part.further(report):
-            answers.moved = True
-            answers.refused += _apply(node.node_id, report, boot_id, now)
+        if part.further(report) and report.state is ReportState.RUNNING:
+            begun.append(report)
+        elif part.further(report):
+            over.append(report)
         elif part.news(report):
-            _write_progress(node.node_id, report, now)
+            write_progress(node.node_id, report, now, at_once=False)
         if report.state is ReportState.ENDED:
             answers.acks.append(report.ref)
+    if begun:
+        answers.moved = True
+        answers.refused += attempts_begin(node.node_id, begun, boot_id, now)
+    if over:
+        answers.moved = True
+        answers.refused += _apply_all(node.node_id, over, boot_id, now)
     if others:
         _answer_others(node.node_id, others, answers, boot_id, now)
-    _note_unreported(node, {report.ref for report in reports}, answers, now)
+    reported = {report.ref for report in reports}
+    _note_unreported(node, reported, answers, now)
+    _end_unheard(node, reported, answers, boot_id, now)
     return answers
+
+
+def _end_unheard(
+    node: KnownNode, reported: Collection[AttemptRef], answers: Answers, boot_id: str, now: datetime
+) -> None:
+    """Handed out in an answer that was lost, and stopped before the next: nobody will begin it.
+
+    An agent has one sync under way, so what it does not speak of now it has never heard of.
+    """
+    for held in node.held.values():
+        ref = AttemptRef(held.attempt_id, held.fence)
+        stopping = held.state == Attempt.State.STOPPING
+        if stopping and held.part_state == Part.State.STARTING and ref not in reported:
+            never = AttemptReport(
+                ref.attempt_id, ref.fence, ReportState.ENDED, end=End.STOPPED, detail="never begun"
+            )
+            answers.refused += _apply(node.node_id, never, boot_id, now)
+            answers.moved = True
 
 
 def _note_unreported(
@@ -86,7 +97,7 @@ def _note_unreported(
     """
     for held in node.held.values():
         unreported = AttemptRef(held.attempt_id, held.fence) not in reported
-        if held.part_state in _BEGUN and unreported != held.unreported:
+        if held.part_state in BEGUN and unreported != held.unreported:
             part = Part.objects.filter(node=node.node_id, attempt=held.attempt_id)
             part.update(unreported_at=now if unreported else None)
             answers.moved = True
@@ -124,7 +135,14 @@ def _answer_others(
         answers.acks.append(report.ref)
         if fences.get(report.attempt_id) == report.fence:
             # Given up by us, yet what it drew until it died is its own.
-            answers.refused += meters_read(node_id, boot_id, report, now=now)
+            answers.refused += meters_read(node_id, boot_id, [report], now=now)
+
+
+def _apply_all(node_id: int, reports: Sequence[AttemptReport], boot_id: str, now: datetime) -> int:
+    """Parts that end, or begin to: how many meter readings that came along cannot be true."""
+    well = attempts_succeed(node_id, reports, boot_id, now)
+    others = [report for report in reports if report.attempt_id not in well.attempt_ids]
+    return well.refused + sum(_apply(node_id, report, boot_id, now) for report in others)
 
 
 @transaction.atomic
@@ -137,9 +155,9 @@ def _apply(node_id: int, report: AttemptReport, boot_id: str, now: datetime) -> 
     part = next(part for part in parts if part.node_id == node_id)
     if attempt.state in OVER or not _stage(part).further(report):
         return 0
-    _write_progress(node_id, report, now)
+    write_progress(node_id, report, now, at_once=True)
     _write_part(part, report, now)
-    refused = meters_read(node_id, boot_id, report, now=now)
+    refused = meters_read(node_id, boot_id, [report], now=now)
     _move(attempt, job, parts, now)
     return refused
 
@@ -156,49 +174,17 @@ def _write_part(part: Part, report: AttemptReport, now: datetime) -> None:
         part.end = report.end or ""
         part.exit_code, part.signal = report.exit_code, report.signal
         part.detail = report.detail
+        part.out_of_memory, part.failed_rank = report.out_of_memory, report.failed_rank
     part.save(update_fields=_REPORTED)
-
-
-def _write_progress(node_id: int, report: AttemptReport, now: datetime) -> None:
-    """The job's own columns feed the next round's estimate of what is left."""
-    age_s = report.checkpoint_age_s
-    values = {
-        "attempt": report.attempt_id,
-        "fence": report.fence,
-        "node": node_id,
-        "step": report.progress_step,
-        "checkpoint": report.checkpoint_step,
-        "checkpoint_at": None if age_s is None else now - timedelta(seconds=age_s),
-        **_speed(report.speed),
-    }
-    fetch(_PROGRESS, values)
-
-
-_SPEED = {
-    "speed_steps": "steps",
-    "speed_s": "steps_s",
-    "speed_mj": "energy_mj",
-    "speed_mj_s": "energy_s",
-    "speed_clock_mhz": "clock_mhz",
-    "speed_cpus": "cpus",
-}
-
-
-def _speed(speed: Speed | None) -> dict[str, Any]:
-    """Of the clock and CPUs that it has now: what was measured before them is no longer true."""
-    return {column: getattr(speed, name, None) for column, name in _SPEED.items()}
 
 
 def _move(attempt: Attempt, job: Job, parts: Sequence[Part], now: datetime) -> None:
     states = {part.state for part in parts}
     if states == {Part.State.ENDED} and _complete(attempt, parts):
         attempt_finish(attempt, job, parts, now=now)
-    elif Part.State.ENDED in states:
-        # A gang runs whole or not at all: when one part is over the others are stopped.
+    elif any(part.state == Part.State.ENDED and not part.succeeded for part in parts):
+        # A gang runs whole or not at all: when one part fails the others are stopped.
         Attempt.objects.filter(pk=attempt.pk).update(state=Attempt.State.STOPPING)
-    elif states == {Part.State.RUNNING} and attempt.state in ("offered", "starting"):
-        Attempt.objects.filter(pk=attempt.pk).update(state=Attempt.State.RUNNING, started_at=now)
-        advance([job.pk], sources=[State.PLACED], to=State.RUNNING, reason="started", now=now)
 
 
 def _complete(attempt: Attempt, parts: Sequence[Part]) -> bool:

@@ -1,9 +1,9 @@
 """Nodes that fell silent: first they get no more work, much later their attempts are given up.
 
-Three things keep a hiccup small. The watch's own pause expires nothing: after it, every node has a
-fresh lease. When most nodes of a cluster fall silent at once, the fault is more likely here than
-there: the brake is on and nobody is marked lost. A node that keeps coming and going is quarantined
-until an operator looks at it.
+Three things keep a hiccup small. The watch's own pauses count against nobody: they are written
+down, and taken off every silence that they lie in. When most nodes of a cluster fall silent at
+once, the fault is more likely here than there: the brake is on and nobody is marked lost. A node
+that keeps coming and going is quarantined until an operator looks at it.
 """
 
 import logging
@@ -11,11 +11,20 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Q, QuerySet
 
-from clusters.models import Cluster, Node
+from clusters.models import Cluster, Node, WatchPause
 from clusters.node_states import State, advance
-from engines.agents.leases import Leases, dead_since, leases, quiet_since, silent_since
+from clusters.services.site_power import BOOT
+from engines.agents.leases import (
+    Leases,
+    WatchGap,
+    is_over,
+    leases,
+    lost_lately_since,
+    quiet_since,
+    silent_since,
+)
 from jobs.attempts import attempts_end
 from jobs.lifecycle import MOVES
 from jobs.lifecycle import State as JobState
@@ -31,8 +40,15 @@ BRAKE_NODES, BRAKE_SHARE = 3, 0.5
 FLAPS, FLAP_WINDOW = 3, timedelta(hours=1)
 # A watch that ran this long ago was not watching.
 PAUSE = timedelta(seconds=10)
+# As long as the longest run lease, and a day more.
+PAUSES_KEPT = timedelta(days=2)
 WATCHED = (State.READY, State.DRAINING, State.DRAINED)
 
+_PAUSED = """
+INSERT INTO clusters_watchpause (began_at, ended_at)
+SELECT watched_at, %(now)s FROM clusters_watch WHERE id = 1 AND watched_at < %(paused_at)s
+FOR UPDATE
+"""
 _WATCH = """
 INSERT INTO clusters_watch (id, watched_at, resumed_at) VALUES (1, %(now)s, %(now)s)
 ON CONFLICT (id) DO UPDATE SET
@@ -45,23 +61,29 @@ RETURNING resumed_at
 
 def watch_nodes(*, now: datetime) -> None:
     resumed_at = _watching(now)
-    agents = Node.objects.exclude(last_sync_at=None)
-    granted = leases(agents.count())
-    silent, dead = silent_since(now, granted), dead_since(now, granted)
+    granted = leases(Node.objects.exclude(last_sync_at=None).count())
+    silent = silent_since(now, granted)
     if resumed_at < silent:
         for cluster in Cluster.objects.order_by("pk"):
             if not _brake(cluster, granted, now):
                 _mark_lost(cluster, silent, now)
-    if resumed_at < dead:
-        _give_up(dead, now)
+                _watch_those_off(cluster, silent, now)
+    _give_up(now)
 
 
 def _watching(now: datetime) -> datetime:
-    """Since when somebody has watched without a pause."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WATCH, {"now": now, "paused_at": now - PAUSE})
+    """Since when somebody has watched without a pause; a pause that ends now is written down."""
+    values = {"now": now, "paused_at": now - PAUSE}
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Whoever looks second waits for the row, and then sees that somebody has looked.
+        cursor.execute(_PAUSED, values)
+        cursor.execute(_WATCH, values)
         resumed_at: datetime = cursor.fetchone()[0]
     return resumed_at
+
+
+def forget_pauses(*, now: datetime) -> None:
+    WatchPause.objects.filter(ended_at__lt=now - PAUSES_KEPT).delete()
 
 
 def _mark_lost(cluster: Cluster, silent: datetime, now: datetime) -> None:
@@ -77,13 +99,31 @@ def _mark_lost(cluster: Cluster, silent: datetime, now: datetime) -> None:
     advance(unheard, sources=WATCHED, to=State.LOST, now=now, reason="no sync within its lease")
 
 
+def _watch_those_off(cluster: Cluster, silent: datetime, now: datetime) -> None:
+    """A node is off if it was told so, and then fell silent in time.
+
+    One that did not hear it was gone before. One that said so itself speaks on while it is off.
+    One that goes on saying that it is on draws as ever, and may as well have work.
+    """
+    off = Node.objects.filter(cluster=cluster, updated_at__lt=silent)
+    gone = off.filter(~Q(power_told="off") | Q(power_said="off"), last_sync_at__lt=silent)
+    if advance(
+        gone, sources=[State.OFF], to=State.LOST, now=now, reason="no sync within its lease"
+    ):
+        logger.warning("cluster %s: nodes that should be off are lost", cluster.name)
+    still_on = off.filter(power_said="on", last_sync_at__gte=silent, updated_at__lt=now - BOOT)
+    advance(still_on, sources=[State.OFF], to=State.READY, now=now, reason="did not go off")
+
+
 def _brake(cluster: Cluster, granted: Leases, now: datetime) -> bool:
     """Whether nothing may be marked lost; said once when it begins and once when it ends.
 
     Nodes speak at different moments, so their leases end one after another. That most are silent is
     therefore looked for after half a lease, and those just lost count among them.
     """
-    watched = Q(state__in=WATCHED) | Q(state=State.LOST, last_sync_at__gte=dead_since(now, granted))
+    watched = Q(state__in=WATCHED) | Q(
+        state=State.LOST, last_sync_at__gte=lost_lately_since(now, granted)
+    )
     quiet = Q(last_sync_at__lt=quiet_since(now, granted))
     nodes = Node.objects.filter(watched, cluster=cluster, last_sync_at__isnull=False)
     count = nodes.aggregate(all=Count("pk"), quiet=Count("pk", filter=quiet))
@@ -104,17 +144,40 @@ def _count_flaps(node_ids: Iterable[int], now: datetime) -> None:
     lost.update(losses=F("losses") + 1)
 
 
-def _give_up(dead: datetime, now: datetime) -> None:
+def _give_up(now: datetime) -> None:
     """Attempts whose run lease is over: their processes are gone, their GPUs are free."""
-    silent = Q(
+    pauses = [
+        WatchGap(*row)
+        for row in WatchPause.objects.filter(ended_at__gt=now - PAUSES_KEPT).values_list(
+            "began_at", "ended_at"
+        )
+    ]
+    for attempt_id, job_id, run_lease_s, heard_at in [*_on_silent_nodes(), *_unreported()]:
+        if heard_at is not None and is_over(run_lease_s, heard_at, pauses, now):
+            _lose(attempt_id, job_id, now)
+
+
+_Unheard = tuple[int, int, int | None, datetime | None]
+
+
+def _live() -> QuerySet[Attempt]:
+    return Attempt.objects.filter(state__in=("starting", "running", "stopping"))
+
+
+def _on_silent_nodes() -> Iterable[_Unheard]:
+    on_lost = Q(
         allocation__released_at=None,
-        allocation__node__last_sync_at__lt=dead,
         allocation__node__state__in=(State.LOST, State.QUARANTINED),
+        allocation__node__last_sync_at__isnull=False,
     )
-    live = Attempt.objects.filter(state__in=("starting", "running", "stopping"))
-    attempts = live.filter(silent | Q(parts__unreported_at__lt=dead))
-    for attempt_id, job_id in attempts.values_list("pk", "job_id").distinct():
-        _lose(attempt_id, job_id, now)
+    columns = ("pk", "job_id", "run_lease_s", "allocation__node__last_sync_at")
+    return _live().filter(on_lost).values_list(*columns).distinct()
+
+
+def _unreported() -> Iterable[_Unheard]:
+    """Of nodes that speak, but not of these."""
+    silent = _live().filter(parts__unreported_at__isnull=False)
+    return silent.values_list("pk", "job_id", "run_lease_s", "parts__unreported_at").distinct()
 
 
 @transaction.atomic

@@ -44,6 +44,8 @@ def node_register(*, caller: Caller | None, register: Register, now: datetime) -
         epoch=F("epoch") + 1,
         sync_sequence=0,
         last_sync_at=now,
+        power_told="",
+        power_said="",
         updated_at=now,
     )
     advance(Node.objects.filter(pk=node.pk), sources=RETURNING, to=State.READY, now=now, reason="")
@@ -123,6 +125,9 @@ def _take_inventory(node: Node, inventory: Inventory, now: datetime) -> None:
         agent_version=inventory.agent_version,
         driver=inventory.driver,
         features=asdict(inventory.features),
+        container_tool=inventory.features.containers or "",
+        wall=inventory.features.wall,
+        workloads=inventory.features.workloads,
     )
     _take_gpus(node, inventory.gpus)
 
@@ -144,7 +149,7 @@ def _take_gpus(node: Node, gpus: Sequence[GpuInventory]) -> None:
 
 
 def _retire(gone: Sequence[Gpu], taken: set[int]) -> None:
-    """A placeholder that never held work makes room; a real GPU that is missing is a fault.
+    """A GPU that never held work makes room; one that did and is missing is a fault.
 
     It keeps its row, for its history, but not an index that another GPU has now.
     """

@@ -94,7 +94,12 @@ def _rows(
 
 
 def _copy(rows: list[tuple[Any, ...]]) -> None:
-    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+    """Django wraps the errors of its own cursor's methods, and `copy` is none of them."""
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(_COPY) as copy,
+    ):
         for row in rows:
             copy.write_row(row)
 

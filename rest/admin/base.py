@@ -1,5 +1,6 @@
 """Bases of admin pages: rows that services write, rows that services move, rows to read."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,9 +20,9 @@ from rest.services import Services, Values
 class ActingAdmin(ModelAdmin):  # type: ignore[misc]
     """Pages with actions, each a call of a service."""
 
+    @abstractmethod
     def caller(self, request: HttpRequest) -> Any:
         """The identity with which services are called."""
-        raise NotImplementedError
 
     def has_act_permission(self, request: HttpRequest) -> bool:
         """Looking takes the right to view, acting the right to change."""
@@ -48,7 +49,7 @@ class ActingAdmin(ModelAdmin):  # type: ignore[misc]
 class ServiceAdmin(ActingAdmin):
     """Pages whose every write is a call of a service: of `services`, or of the three methods."""
 
-    services: Services | None = None
+    services: Services
     form = ServiceForm
     formfield_overrides = {models.TextField: {"widget": UnfoldAdminTextInputWidget}}
     fixed_fields: tuple[str, ...] = ()
@@ -57,21 +58,16 @@ class ServiceAdmin(ActingAdmin):
     warn_unsaved_form = True
 
     def perform_create(self, caller: Any, values: Values) -> Any:
-        return self._services().create(caller, values)
+        return self.services.create(caller, values)
 
     def perform_update(self, caller: Any, row: Any, changes: Values) -> Any:
-        return self._services().update(caller, row, changes, timezone.now())
+        return self.services.update(caller, row, changes, timezone.now())
 
     def perform_delete(self, caller: Any, row: Any) -> None:
-        self._services().delete(caller, row)
+        self.services.delete(caller, row)
 
     def written(self, request: HttpRequest, made: Any) -> None:
         """What there is to say about a row that was just made or changed, such as its secret."""
-
-    def _services(self) -> Services:
-        if self.services is None:
-            raise NotImplementedError
-        return self.services
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """`fixed_fields` are chosen once, when the row is made."""

@@ -12,6 +12,8 @@ from rest_framework.exceptions import APIException
 from rest.json import encode
 
 CONTENT_TYPE = "application/problem+json"
+# Nobody reads more, and a body of a thousand wrong items would be answered by a larger one.
+MOST_FAULTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,12 @@ def response(problem: Problem, instance: str) -> HttpResponse:
         "request_id": request_id(),
         "errors": [
             {"pointer": fault.pointer, "code": fault.code, "detail": fault.detail}
-            for fault in problem.errors
+            for fault in problem.errors[:MOST_FAULTS]
         ],
         **problem.extensions,
     }
+    if len(problem.errors) > MOST_FAULTS:
+        body["errors_left_out"] = len(problem.errors) - MOST_FAULTS
     return HttpResponse(
         encode(body),
         status=problem.status_code,

@@ -136,7 +136,7 @@ def _from_constraint(error: Exception, constraint: str | None) -> Problem:
 
 
 def _unavailable(error: Exception) -> Problem:
-    log.error("database_unavailable", error=type(error).__name__)
+    log.error("database_unavailable", error=type(error).__name__, outage=True)
     connection.close_if_unusable_or_obsolete()
     return Problem(
         "The database is not reachable; retry in a few seconds.",

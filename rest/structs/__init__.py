@@ -19,6 +19,7 @@ from rest.structs.types import (
     matching,
     one_of,
     text,
+    unread,
 )
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "read",
     "show",
     "text",
+    "unread",
 ]

@@ -6,7 +6,14 @@ from typing import Any
 
 from msgspec import NODEFAULT, Struct, inspect
 
-from rest.structs.containers import ListNode, MapNode, Member, NullableNode, StructNode
+from rest.structs.containers import (
+    ListNode,
+    MapNode,
+    Member,
+    NullableNode,
+    StructNode,
+    UnreadNode,
+)
 from rest.structs.nodes import (
     MISSING,
     AnyNode,
@@ -62,7 +69,10 @@ def _node(info: Any, show: Show, said: Schema | None = None) -> ShapeNode:  # no
         case inspect.LiteralType():
             return ChoiceNode([str(value) for value in info.values], said)
         case inspect.EnumType() | inspect.CustomType() if issubclass(info.cls, Enum):
-            return ChoiceNode([member.value for member in info.cls], said)
+            # `Job.State` is JobState.
+            known_as = info.cls.__qualname__.replace(".", "")
+            values = [member.value for member in info.cls]
+            return ChoiceNode(values, said, component_name=known_as)
         case inspect.ListType():
             return ListNode(_node(info.item_type, show), info, said)
         case inspect.DictType():
@@ -86,8 +96,10 @@ def _declared(info: inspect.Metadata, show: Show) -> ShapeNode:
         return NullableNode(_only(info.type, show, extra), said)
     if "rule" in extra:
         return RuledNode(extra["rule"], said)
+    if "unread" in extra:
+        return UnreadNode(_struct_node(extra["unread"], show, said))
     if "choices" in extra:
-        return ChoiceNode(extra["choices"], said)
+        return ChoiceNode(extra["choices"], said, component_name=extra["name"])
     return _node(info.type, show, said)
 
 
@@ -99,7 +111,7 @@ def _only(union: inspect.UnionType, show: Show, extra: Schema | None = None) -> 
     return _declared(inspect.Metadata(kind, extra=extra), show) if extra else _node(kind, show)
 
 
-def _struct_node(struct: type[Struct], show: Show, said: Schema | None) -> ShapeNode:
+def _struct_node(struct: type[Struct], show: Show, said: Schema | None) -> StructNode:
     node = compiled(struct, show)
     examples = (said or {}).get("examples")
     node.said = {name: value for name, value in (said or {}).items() if name != "examples"}

@@ -166,6 +166,7 @@ class StructNode(ShapeNode):
     def __init__(self, struct: type[Struct], show: Callable[..., Any]) -> None:
         super().__init__()
         self.struct = struct
+        self.component_name = struct.__name__
         self.closed = struct.__struct_config__.forbid_unknown_fields
         self.members: tuple[Member, ...] = ()
         self._show = show
@@ -232,9 +233,10 @@ class StructNode(ShapeNode):
         schema = member.node.schema(refer)
         if member.default is MISSING:
             return schema
-        if "$ref" in schema:
+        if isinstance(member.node, StructNode):
             # Generators of clients know no default of an object, and it is said by its members.
             return schema
+        schema = {"allOf": [schema]} if "$ref" in schema else schema
         return {**schema, "default": msgspec.to_builtins(member.default)}
 
     def bare_example(self) -> Any:
@@ -244,6 +246,24 @@ class StructNode(ShapeNode):
             for member in self.members
             if member.required or member.node.has_example
         }
+
+
+class UnreadNode(ShapeNode):
+    """An object that is published as a struct, and read as one later, on its own."""
+
+    def __init__(self, struct: StructNode) -> None:
+        super().__init__()
+        self.struct = struct
+
+    def check(self, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise Unfit("not_object", "Must be a JSON object.")
+
+    def schema(self, refer: Refer) -> Schema:
+        return self.struct.schema(refer)
+
+    def bare_example(self) -> Any:
+        return self.struct.example()
 
 
 def nonnull_faults(node: ShapeNode, value: Any, path: Path) -> Iterator[Fault]:

@@ -171,15 +171,26 @@ class TextNode(ShapeNode):
 
 
 class ChoiceNode(ShapeNode):
-    def __init__(self, values: list[str], said: Schema | None = None) -> None:
+    """One out of a list; a list with a name is published once, as a component of that name."""
+
+    def __init__(
+        self, values: list[str], said: Schema | None = None, *, component_name: str = ""
+    ) -> None:
         super().__init__(said)
         self.values = values
+        self.component_name = component_name
 
     def check(self, value: Any) -> None:
         if not isinstance(value, str) or value not in self.values:
             raise Unfit("invalid_choice", f"Must be one of {', '.join(self.values)}.")
 
-    def bare_schema(self, refer: Refer) -> Schema:
+    def schema(self, refer: Refer) -> Schema:
+        if not self.component_name:
+            return {**self.component(refer), **self.said}
+        reference = refer(self)
+        return {"allOf": [reference], **self.said} if self.said else reference
+
+    def component(self, refer: Refer) -> Schema:
         return {"type": "string", "enum": self.values}
 
     def bare_example(self) -> Any:

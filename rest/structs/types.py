@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from rest.structs.rules import AmountRule, InstantRule, JsonRule, Schema
 
@@ -58,15 +58,22 @@ def matching(
 
 
 def one_of(
-    values: Iterable[str], *, example: str | None = None, description: str | None = None
+    values: Iterable[str],
+    *,
+    name: str = "",
+    example: str | None = None,
+    description: str | None = None,
 ) -> Meta:
-    """A text out of a list that is only known when the program runs, such as a registry's names."""
+    """A text out of a list that is only known when the program runs, such as a registry's names.
+
+    With a `name` the list is a component of the OpenAPI document.
+    """
     listed = list(values)
     return Meta(
         pattern=rf"^(?:{'|'.join(map(re.escape, listed))})\Z",
         examples=_listed(example),
         description=description,
-        extra={"choices": listed},
+        extra={"choices": listed, "name": name},
     )
 
 
@@ -99,6 +106,11 @@ def json_object(
     """Of a dict[str, Any]: free JSON of at most 64 KiB; `schema` may say what belongs in it."""
     free = {"type": "object", "additionalProperties": True}
     return _ruled(JsonRule(schema or free), example, description)
+
+
+def unread(struct: type[Struct]) -> Meta:
+    """Of a dict[str, Any]: published as `struct`, and read as one later, item by item."""
+    return Meta(extra={"unread": struct})
 
 
 def _ruled(rule: Any, example: Any, description: str | None) -> Meta:

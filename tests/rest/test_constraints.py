@@ -31,20 +31,16 @@ def test_words_come_from_the_models() -> None:
         class Meta:
             app_label = "rest"
             constraints = (
-                Unique(
-                    fields=("garage", "seats"),
-                    name="car_once",
-                    violation_error_code="parked",
-                    violation_error_message="It stands there already.",
+                Unique("car_once", ["garage", "seats"], "parked: It stands there already."),
+                Check(
+                    "car_doors",
+                    Q(doors__isnull=True) | Q(doors__lte=F("seats")),
+                    "too_many: More doors than seats.",
+                    pointer="/doors_and_seats",
                 ),
                 Check(
-                    condition=Q(doors__isnull=True) | Q(doors__lte=F("seats")),
-                    name="car_doors",
-                    pointer="/doors_and_seats",
-                    violation_error_code="too_many",
-                    violation_error_message="More doors than seats.",
+                    "car_seats", Q(Q(seats__gt=0), Q(doors__gt=0)), "empty: Sit down: nobody can."
                 ),
-                Check(condition=Q(Q(seats__gt=0), Q(doors__gt=0)), name="car_seats"),
                 models.CheckConstraint(condition=Q(seats__lt=99), name="without_words"),
             )
 
@@ -63,15 +59,14 @@ def test_words_come_from_the_models() -> None:
         ),
         "car_once": ConstraintRule("parked", "/seats", "It stands there already."),
         "car_doors": ConstraintRule("too_many", "/doors_and_seats", "More doors than seats."),
-        "car_seats": ConstraintRule("conflict", "/seats", "Constraint “car_seats” is violated."),
+        "car_seats": ConstraintRule("empty", "/seats", "Sit down: nobody can."),
         "car_moves": ConstraintRule("stuck", "", "A trigger says no."),
     }
 
 
 def test_migrations_see_the_plain_constraint() -> None:
-    facts = {"condition": Q(doors__gt=0), "name": "car_doors"}
-    explained = Check(**facts, violation_error_code="x", violation_error_message="X.", pointer="/y")
-    plain = models.CheckConstraint(**facts)  # type: ignore[arg-type]
+    explained = Check("car_doors", Q(doors__gt=0), "x: X.", pointer="/y")
+    plain = models.CheckConstraint(condition=Q(doors__gt=0), name="car_doors")
     assert explained.deconstruct() == plain.deconstruct()
     assert plain == explained
     assert explained.clone().rule() == ConstraintRule("x", "/y", "X.")

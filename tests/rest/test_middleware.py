@@ -8,6 +8,7 @@ from django.test import RequestFactory
 from pytest_django import Settings
 
 from rest.middleware import RequestMiddleware
+from rest.version import VERSION
 from tests.api import Api
 
 
@@ -20,6 +21,7 @@ def test_a_sane_request_id_is_kept(api: Api, given: str) -> None:
 def test_any_other_is_replaced(api: Api, given: str) -> None:
     answer = api.get("/groups/", headers={"X-Request-ID": given})
     assert len(answer["X-Request-ID"]) == 32
+    assert answer["Fairwatt-Version"] == VERSION
     assert answer["X-Request-ID"] != given
 
 

@@ -1,5 +1,7 @@
 """Refusals: one shape at every level, and no inside shows."""
 
+import json
+
 import pytest
 import structlog
 from django.db import IntegrityError, OperationalError
@@ -8,7 +10,7 @@ from pytest_django import Settings
 from rest_framework import exceptions
 
 from rest import constraints
-from rest.problems import Problem, problem_from
+from rest.problems import Fault, Problem, problem_from, response
 from rest.problems.translate import faults
 from tests.api import Api
 
@@ -88,8 +90,8 @@ def test_unexpected_errors_are_logged_with_their_traceback(api: Api) -> None:
 
 
 def test_a_known_constraint_becomes_a_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constraints, "_rules", {})
-    constraints.explain("one_of_each", code="taken", pointer="/name", detail="Choose another.")
+    rule = constraints.ConstraintRule("taken", "/name", "Choose another.")
+    monkeypatch.setattr(constraints, "_rules", lambda: {"one_of_each": rule})
     problem = problem_from(_caused(IntegrityError(), "23505", "one_of_each"))
     assert (problem.status_code, problem.code) == (409, "taken")
     assert problem.errors[0].pointer == "/name"
@@ -148,3 +150,9 @@ def test_django_level_handlers_without_drf(api: Api, settings: Settings) -> None
     settings.ALLOWED_HOSTS = ["example.org"]
     answer = api.get("/groups/", headers={"Host": "evil.example"})
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+
+
+def test_a_thousand_faults_are_answered_by_a_hundred() -> None:
+    faults = [Fault(f"/jobs/{number}", "invalid", "Bad.") for number in range(250)]
+    body = json.loads(response(Problem("Much is wrong.", errors=faults), "/jobs/").content)
+    assert [len(body["errors"]), body["errors_left_out"]] == [100, 150]

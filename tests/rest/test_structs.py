@@ -278,7 +278,7 @@ def test_what_has_no_value_is_left_out() -> None:
 
 
 def component(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    return node_of(struct).component(lambda node: {"$ref": node.struct.__name__})
+    return node_of(struct).component(lambda node: {"$ref": node.component_name})
 
 
 def test_an_input_is_published_with_its_bounds() -> None:
@@ -294,7 +294,7 @@ def test_an_input_is_published_with_its_bounds() -> None:
     assert members["maker"] == {
         "type": "string", "enum": ["vw", "b.m", None], "nullable": True, "default": None,
     }  # fmt: skip
-    assert members["colour"] == {"type": "string", "enum": ["red", "blue"], "default": "red"}
+    assert members["colour"] == {"allOf": [{"$ref": "Colour"}], "default": "red"}
     assert members["speed"] == {
         "type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 500, "default": 1.0,
     }  # fmt: skip

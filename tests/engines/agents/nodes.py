@@ -6,6 +6,7 @@ from typing import Any
 
 from agent.wire import (
     AttemptReport,
+    ContainerTool,
     Desired,
     End,
     Features,
@@ -17,6 +18,7 @@ from agent.wire import (
     Register,
     State,
     Sync,
+    Wall,
 )
 from clusters.models import Cluster, Node
 from clusters.services.join_tokens import join_token_create
@@ -51,7 +53,13 @@ def inventory(name: str, gpus: int = 4, boot_id: str = BOOT, **fields: Any) -> I
                 for index in range(gpus)
             ),
             "features": Features(
-                cgroup=False, bubblewrap=False, affinity=True, memory_limit=MemoryLimit.RLIMIT
+                cgroup=False,
+                bubblewrap=False,
+                affinity=True,
+                memory_limit=MemoryLimit.RLIMIT,
+                wall=Wall.UID,
+                workloads=True,
+                containers=ContainerTool.PODMAN,
             ),
             **fields,
         }
@@ -68,6 +76,7 @@ class Agent:
     epoch: int = 0
     sequence: int = 0
     reports: dict[int, AttemptReport] = field(default_factory=dict)
+    secret: str = ""
 
     def sync(
         self, *, now: datetime = NOW, gpus: tuple[GpuStatus, ...] = (), power: Power = Power.ON
@@ -110,8 +119,8 @@ def join(cluster: Cluster, name: str, *, gpus: int = 4, now: datetime = NOW) -> 
         inventory=inventory(name, gpus),
         join_token=join_token(cluster, now),
     )
-    node = node_register(caller=None, register=register, now=now).node
-    return Agent(node, node.epoch)
+    joined = node_register(caller=None, register=register, now=now)
+    return Agent(joined.node, joined.node.epoch, secret=joined.secret or "")
 
 
 def node_caller(node: Node) -> Caller:

@@ -8,7 +8,7 @@ from engines.agents.leases import SAMPLINGS_PER_S, SYNCS_PER_S, UPLOADS_PER_S, l
 def test_a_small_service_is_told_everything_at_once() -> None:
     few = leases(4)
     assert (few.next_sync_s, few.sample_interval_s, few.upload_interval_s) == (1.0, 1.0, 5.0)
-    assert (few.node_lease_s, few.run_lease_s) == (15.0, 120.0)
+    assert (few.node_lease_s, few.run_lease_s) == (15.0, 900.0)
 
 
 @pytest.mark.parametrize("nodes", [1000, 1500, 20_000])

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from django.conf import LazySettings, settings
 
-from agent.wire import LogChunk, LogOffset, Logs, LogsTaken, Stream
+from agent.wire import LogOffset, LogPiece, Logs, LogsTaken, Stream
 from engines.agents.log_intake import TAIL_BYTES, logs_take
 from engines.agents.stale import StaleEpoch
 from jobs.logs import page
-from jobs.models import Log
-from jobs.models import LogChunk as Stored
+from jobs.models import Log, LogChunk
 from scheduler_service.factories import NOW
 from tests.energy.ledger.attempts import Metered
 from tests.energy.telemetry.readings import sender
@@ -27,7 +26,7 @@ def metered() -> Metered:
 def _send(metered: Metered, *chunks: tuple[int, bytes, bool], fence: int = 0) -> LogsTaken:
     wanted = metered.wanted
     sent = tuple(
-        LogChunk(wanted.attempt_id, fence or wanted.fence, Stream.STDOUT, offset, data, final)
+        LogPiece(wanted.attempt_id, fence or wanted.fence, Stream.STDOUT, offset, data, final)
         for offset, data, final in chunks
     )
     return logs_take(sender(metered.agent.node), Logs(metered.agent.epoch, sent), now=NOW)
@@ -65,10 +64,10 @@ def test_a_hole_sends_the_agent_back(metered: Metered) -> None:
 def test_small_additions_share_a_row(metered: Metered) -> None:
     for number in range(100):
         _send(metered, (number * 10, b"ten bytes\n", False))
-    assert Stored.objects.count() == 1
+    assert LogChunk.objects.count() == 1
     _send(metered, (1000, b"x" * 5000, False))
     _send(metered, (6000, b"y" * 10, False))
-    assert Stored.objects.count() == 2
+    assert LogChunk.objects.count() == 2
     assert _text() == "ten bytes\n" * 100 + "x" * 5000 + "y" * 10
 
 
@@ -79,7 +78,7 @@ def test_a_flood_ends_at_the_cap(metered: Metered, settings: LazySettings) -> No
         offset, closed = _answer(metered, (offset, b"z" * 65_536, False))
     assert offset == Log.objects.get().size == most
     assert _answer(metered, (offset, b"more", False)) == (most, True)
-    assert sum(len(chunk.data) for chunk in Stored.objects.all()) == most
+    assert sum(len(chunk.data) for chunk in LogChunk.objects.all()) == most
 
 
 @pytest.mark.parametrize("lie", ["fence", "attempt", "node"])
@@ -88,7 +87,7 @@ def test_logs_of_others_attempts_are_not_wanted(metered: Metered, lie: str) -> N
     attempt = wanted.attempt_id + (lie == "attempt")
     fence = wanted.fence + (lie == "fence")
     node = join(metered.job.cluster, "n2").node if lie == "node" else metered.agent.node
-    chunk = LogChunk(attempt, fence, Stream.STDERR, 0, b"forged")
+    chunk = LogPiece(attempt, fence, Stream.STDERR, 0, b"forged")
     taken = logs_take(sender(node), Logs(node.epoch, (chunk,)), now=NOW)
 
     assert taken.offsets == (LogOffset(attempt, Stream.STDERR, 0, closed=True),)
@@ -105,6 +104,21 @@ def test_last_words_come_after_the_end(metered: Metered) -> None:
     metered.end()
     assert metered.job.state == "succeeded"
     assert _answer(metered, (0, b"goodbye", True)) == (7, True)
+
+
+def test_a_stream_without_a_byte_is_closed_and_stays_so(metered: Metered) -> None:
+    assert _answer(metered, (0, b"", True)) == (0, True)
+    assert _answer(metered, (0, b"", True)) == (0, True)
+    assert (_text(), Log.objects.get().closed) == ("", True)
+
+
+def test_an_agent_that_forgot_what_it_sent_closes_the_stream_where_it_ended(
+    metered: Metered,
+) -> None:
+    """Its file is gone; what was printed is not."""
+    _send(metered, (0, b"one", False))
+    assert _answer(metered, (0, b"", True)) == (3, True)
+    assert _text() == "one"
 
 
 def test_pages_never_cut_a_letter_in_two(metered: Metered) -> None:
@@ -128,7 +142,7 @@ def test_pages_reach_over_chunks(metered: Metered) -> None:
     for first in range(0, len(data), 5000):
         _send(metered, (first, data[first : first + 5000], False))
     log = Log.objects.get()
-    assert Stored.objects.count() > 2
+    assert LogChunk.objects.count() > 2
     for offset in (0, 1, 4999, 5000, 9_990, len(data) - 1):
         assert page(log, offset=offset, limit=6000).text.encode() == data[offset : offset + 6000]
     assert page(log, offset=10**9, limit=5).text == ""
@@ -152,4 +166,4 @@ def test_a_gigabyte_is_turned_away_at_the_cost_of_a_few_reads(
         assert _answer(metered, *beyond) == (most, True)
 
     assert Log.objects.get().size == most
-    assert sum(len(chunk.data) for chunk in Stored.objects.all()) == most
+    assert sum(len(chunk.data) for chunk in LogChunk.objects.all()) == most

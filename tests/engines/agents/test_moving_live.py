@@ -41,7 +41,7 @@ def _until(holds: Callable[[], Any], what: str) -> Any:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return make_cluster()
+    return make_cluster(power_off=True)
 
 
 @pytest.fixture

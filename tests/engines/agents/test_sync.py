@@ -3,10 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
-from agent.wire import AttemptRef, End, GpuStatus, Sync
+from agent.wire import AttemptRef, End, Gang, GpuStatus, Sync
 from clusters.models import Gpu, Node
+from engines.agents.incoming import take_reports
 from engines.agents.loss import watch_nodes
+from engines.agents.node_state import KnownNode, read_state
 from engines.agents.stale import StaleEpoch, StaleFences
 from engines.agents.sync import node_sync
 from jobs.models import Allocation, Attempt, Job, JobEvent, Part
@@ -40,7 +43,9 @@ def test_a_placed_attempt_is_handed_out_with_all_it_needs() -> None:
 
     assert (wanted.job_id, wanted.argv, wanted.cpus) == (job.pk, ("train", "--fast"), 6)
     assert wanted.gpu_uuids == ("GPU-n1-0", "GPU-n1-1")
-    assert (wanted.env, wanted.checkpoint_key, wanted.gang) == ({"A": "1"}, f"job-{job.pk}", None)
+    assert (wanted.env, wanted.checkpoint_key) == ({"A": "1"}, f"job-{job.pk}")
+    assert wanted.gang is not None
+    assert wanted.gang == Gang(0, 1, 1, 0, 1, "127.0.0.1", wanted.gang.master_port)
     assert Attempt.objects.get().state == "starting"
     assert Job.objects.get(pk=job.pk).state == "placed"
     assert agent.sync().attempts == (wanted,)
@@ -142,6 +147,7 @@ def test_a_preempted_job_that_saves_and_exits_well_is_queued_again() -> None:
 def test_a_cancelled_job_is_cancelled_when_its_attempt_has_stopped() -> None:
     agent, job = _placed()
     (wanted,) = agent.sync().attempts
+    agent.running(wanted)
     job_cancel(caller=SYSTEM, job_id=job.pk, now=NOW)
     job.refresh_from_db()
     assert (job.state, job.reason) == ("placed", "cancel_requested")
@@ -212,7 +218,8 @@ def test_a_stale_fence_and_a_foreign_attempt_are_told_to_stop() -> None:
 def test_a_gang_gets_its_ranks_and_ends_when_all_parts_have() -> None:
     cluster = make_cluster()
     one, two = join(cluster, "n1", gpus=4), join(cluster, "n2", gpus=4)
-    (job,) = make_jobs(cluster, make_tenant(), 1, min_gpus=6, max_gpus=6)
+    gang = {"min_gpus": 6, "max_gpus": 6, "processes": "per_gpu"}
+    (job,) = make_jobs(cluster, make_tenant(), 1, **gang)
     run_round(cluster.pk, now=NOW)
     (first,), (second,) = one.sync().attempts, two.sync().attempts
     assert first.gang is not None
@@ -229,11 +236,40 @@ def test_a_gang_gets_its_ranks_and_ends_when_all_parts_have() -> None:
     two.sync()
     assert Job.objects.get(pk=job.pk).state == "running"
     one.ended(first)
-    one.sync()
+    answer = one.sync()
     assert Job.objects.get(pk=job.pk).state == "running"
+    # The part that is done is not wanted again, and the other is left to finish.
+    assert (answer.attempts, answer.cancels) == ((), ())
+    assert (two.sync().attempts, two.sync().cancels) == ((second,), ())
     two.ended(second)
     two.sync()
     assert Job.objects.get(pk=job.pk).state == "succeeded"
+
+
+@pytest.mark.parametrize(("exit_code", "waits"), [(0, "on"), (1, "on"), (None, "off")])
+def test_an_end_is_on_disk_before_it_is_acknowledged_and_progress_need_not_be(
+    exit_code: int | None, waits: str
+) -> None:
+    agent, _ = _placed()
+    (wanted,) = agent.sync().attempts
+    agent.running(wanted, progress_step=7)
+    agent.sync()
+    if exit_code is not None:
+        agent.ended(wanted, exit_code, progress_step=8)
+    else:
+        agent.running(wanted, progress_step=8)
+    node = _known(agent)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = on")
+        take_reports(node, tuple(agent.reports.values()), boot_id=BOOT, now=NOW)
+        cursor.execute("SHOW synchronous_commit")
+        assert cursor.fetchone() == (waits,)
+
+
+def _known(agent: Agent) -> KnownNode:
+    node = read_state(agent.token_id, agent.epoch)
+    assert node is not None
+    return node
 
 
 def test_one_failed_part_stops_the_gang_and_speaks_for_it() -> None:
@@ -310,10 +346,10 @@ def test_what_an_agent_no_longer_knows_is_not_started_again_but_given_up_in_time
     agent.reports.clear()
     assert agent.sync().attempts == ()
     assert Part.objects.get().unreported_at == NOW
-    _watch(agent, until_s=129)
+    _watch(agent, until_s=909)
     assert Allocation.objects.filter(released_at=None).count() == 1
 
-    _watch(agent, from_s=129, until_s=135)
+    _watch(agent, from_s=909, until_s=915)
     job.refresh_from_db()
     assert (job.state, job.reason) == ("queued", "node_lost")
     assert Allocation.objects.filter(released_at=None).count() == 0

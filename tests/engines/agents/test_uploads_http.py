@@ -1,9 +1,11 @@
 """A hostile node over HTTP: what it floods with is shed, and heartbeats are still answered."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import LazySettings
 from django.utils import timezone
@@ -11,7 +13,7 @@ from django.utils import timezone
 from agent.wire import (
     MAX_BODY_BYTES,
     GpuStatus,
-    LogChunk,
+    LogPiece,
     Logs,
     Register,
     Stream,
@@ -67,12 +69,37 @@ def _sync(api: Api, node: Node, sequence: int = 1) -> int:
     return status
 
 
+@pytest.mark.django_db(transaction=True)
+def test_join_tokens_are_not_guessed_by_the_hundred(
+    cluster: Cluster, settings: LazySettings
+) -> None:
+    settings.CACHE_URL, settings.WRONG_SECRETS_PER_MINUTE = f"local:{time.monotonic_ns()}", 5
+    wrong = Register("install-n1", inventory("n1"), "fw_j_0123456789abcdef")
+    answers = [_send(Api(), "register", wrong) for _ in range(7)]
+    assert {answer.status_code for answer in answers[:5]} == {403}
+    assert answers[-1].status_code == 429
+    assert int(answers[-1]["Retry-After"]) <= 60
+
+
 def test_samples_come_in_over_http(joined: tuple[Api, Node]) -> None:
     api, node = joined
     answer = _send(api, "telemetry", telemetry(node, [sample("GPU-n1-0", 1, 500)]))
     assert answer.status_code == 200, answer.content
     samples_digest()
     assert Sample.objects.get().energy_mj == 500
+
+
+def test_samples_that_a_failing_database_does_not_take_may_come_again(
+    joined: tuple[Api, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, node = joined
+
+    def lost(*_: Any) -> None:
+        raise psycopg.OperationalError("the connection is lost")
+
+    monkeypatch.setattr(psycopg.Copy, "write_row", lost)
+    answer = _send(api, "telemetry", telemetry(node, [sample("GPU-n1-0", 1, 500)]))
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
 
 
 def test_a_flood_is_shed_and_neither_its_syncs_nor_others_suffer(
@@ -102,7 +129,7 @@ def test_a_flood_of_logs_spends_its_own_budget(
 ) -> None:
     settings.NODE_LOGS_PER_MINUTE = 3
     api, node = joined
-    chunk = LogChunk(1, 1, Stream.STDOUT, 0, b"x" * 60_000)
+    chunk = LogPiece(1, 1, Stream.STDOUT, 0, b"x" * 60_000)
     statuses = [_send(api, "logs", Logs(node.epoch, (chunk,))).status_code for _ in range(10)]
     assert set(statuses) == {200, 429}
     assert _sync(api, node) == 200
