@@ -8,10 +8,16 @@ from agent import __version__
 from agent.clock import Clock, boot_id, boot_s
 from agent.devices.base import Device, DeviceSet
 from agent.devices.choose import open_devices
+from agent.files.archive_cache import ArchiveCache
+from agent.files.artifacts import Artifacts
+from agent.files.downloads import ArchiveDownloads
+from agent.files.file_tasks import FileTasks
+from agent.files.preparation import WorkdirPreparer
 from agent.housekeeping import Housekeeping
 from agent.measure.gpu_controls import GpuControls
 from agent.measure.sampler import GpuSampler
 from agent.remember.attempt_store import AttemptStore
+from agent.remember.disk import DiskSpace
 from agent.remember.journal import Journal
 from agent.remember.lease import RunLease
 from agent.remember.state_dir import StateDir
@@ -21,10 +27,12 @@ from agent.run.attempt_gpus import AttemptGpus
 from agent.run.attempts import NodeAttempts
 from agent.run.cpus import CpuPool
 from agent.run.host import HostTools
-from agent.run.launch import Launcher, User
+from agent.run.launch import Launcher
+from agent.run.shims import Shims
 from agent.run.start import AttemptStarter
 from agent.run.stop import AttemptStopper
 from agent.run.supervisor import AttemptSupervisor
+from agent.run.tenant_users import TenantUsers, UidRange, User
 from agent.talk import identity
 from agent.talk.identity import Identity
 from agent.talk.log_upload import LogUpload
@@ -43,6 +51,9 @@ class AgentOptions:
     address: str | None
     container: bool
     run_as: str | None
+    tenant_uids: UidRange | None = None
+    trust_tenants: bool = False
+    archive_cache_bytes: int = 8 * 2**30
 
     def __repr__(self) -> str:
         return f"Options(server={self.server!r}, name={self.name!r})"
@@ -50,6 +61,11 @@ class AgentOptions:
     @property
     def state_dir(self) -> StateDir:
         return StateDir(self.state_path, self.checkpoint_path)
+
+    @property
+    def users(self) -> TenantUsers:
+        shared = User.named(self.run_as) if self.run_as else None
+        return TenantUsers(self.tenant_uids, shared, trusted=self.trust_tenants)
 
 
 def open_device_set(options: AgentOptions) -> DeviceSet:
@@ -63,7 +79,7 @@ def open_device_set(options: AgentOptions) -> DeviceSet:
 
 
 def probe_node(options: AgentOptions, devices: DeviceSet) -> tuple[HostTools, Inventory]:
-    found = host.probe(devices, want_containers=options.container)
+    found = host.probe(devices, want_containers=options.container, users=options.users)
     claims = devices.host
     inventory = Inventory(
         name=options.name,
@@ -89,6 +105,8 @@ class AgentParts:
     sampler: GpuSampler
     log_upload: LogUpload
     housekeeping: Housekeeping
+    downloads: ArchiveDownloads
+    artifacts: Artifacts
     journal: Journal
     clock: Clock
 
@@ -100,14 +118,19 @@ def assemble(options: AgentOptions, device_set: DeviceSet, who: Identity) -> Age
     devices: Mapping[str, Device] = {gpu.inventory.uuid: gpu for gpu in device_set.devices}
     sampler = GpuSampler(devices, state_dir.meters, this_boot, boot_s)
     controls = GpuControls(devices, journal)
-    user = User.named(options.run_as) if options.run_as else None
     lease, log_upload = RunLease(state_dir.lease, this_boot, boot_s), LogUpload()
+    disk, shims, users = DiskSpace(state_dir.state), Shims(), options.users
+    store, tasks = AttemptStore(journal), FileTasks(shims)
+    cache = ArchiveCache(state_dir.archives, options.archive_cache_bytes, disk)
+    downloads = ArchiveDownloads(cache)
+    artifacts = Artifacts(store, state_dir, disk, tasks, users)
     supervisor = supervise(
-        NodeAttempts(AttemptStore(journal)),
+        NodeAttempts(store, disk),
         state_dir=state_dir,
         gpus=AttemptGpus(devices, sampler, controls, boot_s),
-        launcher=Launcher(state_dir, tools, options.name, who.install_id, user),
+        launcher=Launcher(state_dir, tools, options.name, who.install_id, users, shims),
         pool=CpuPool(_cpus(inventory, tools), _cpus_by_numa_node(tools)),
+        preparer=WorkdirPreparer(downloads, tasks, users),
         lease=lease,
         boot_id=this_boot,
         clock=boot_s,
@@ -124,9 +147,18 @@ def assemble(options: AgentOptions, device_set: DeviceSet, who: Identity) -> Age
         boot_id=this_boot,
         clock=boot_s,
     )
-    store = supervisor.attempts.store
-    housekeeping = Housekeeping(journal, store, controls, log_upload, state_dir, boot_s)
-    return AgentParts(messages, supervisor, sampler, log_upload, housekeeping, journal, boot_s)
+    housekeeping = Housekeeping(journal, store, controls, log_upload, artifacts, state_dir, boot_s)
+    return AgentParts(
+        messages,
+        supervisor,
+        sampler,
+        log_upload,
+        housekeeping,
+        downloads,
+        artifacts,
+        journal,
+        boot_s,
+    )
 
 
 def supervise(
@@ -136,6 +168,7 @@ def supervise(
     gpus: AttemptGpus,
     launcher: Launcher,
     pool: CpuPool,
+    preparer: WorkdirPreparer,
     lease: RunLease,
     boot_id: str,
     clock: Clock,
@@ -152,6 +185,7 @@ def supervise(
         pool,
         adjuster,
         stopper,
+        preparer,
         lease,
         boot_id=boot_id,
         clock=clock,

@@ -14,7 +14,7 @@ from agent.assemble import AgentOptions, assemble, load_identity, open_device_se
 from agent.devices.base import DevicesError
 from agent.loop import AgentLoop, EndRequestedError
 from agent.remember.journal import JournalBrokenError
-from agent.run.launch import NoSuchUserError
+from agent.run.tenant_users import NoSuchUserError, UidRange, check_told
 from agent.talk import identity
 from agent.talk.client import FencedError, RefusedError, ServiceClient
 from agent.talk.identity import StateDirTakenError
@@ -68,7 +68,25 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         help="for the jobs' checkpoints; shared by nodes, it lets jobs move (default in state dir)",
     )
     parser.add_argument("--address", help="where other nodes reach this one (default: found out)")
-    parser.add_argument("--run-as", metavar="USER", help="run attempts as this user")
+    parser.add_argument(
+        "--tenant-uids",
+        metavar="FIRST-LAST",
+        type=UidRange.parse,
+        help="run the attempts of each tenant as a uid of its own, as 200000-299999",
+    )
+    parser.add_argument("--run-as", metavar="USER", help="run all attempts as this user")
+    parser.add_argument(
+        "--trust-tenants",
+        action="store_true",
+        help="run attempts as the agent's own user, who can read its token and all their files",
+    )
+    parser.add_argument(
+        "--archive-cache-mib",
+        metavar="MIB",
+        type=int,
+        default=8192,
+        help="how much of fetched archives is kept for the next attempt (default 8192)",
+    )
     parser.add_argument("--container", action="store_true", help="run images by podman or docker")
     parser.add_argument("--check", action="store_true", help="print what this host can, and end")
     parser.add_argument("--version", action="version", version=__version__)
@@ -91,6 +109,9 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         address=given.address,
         container=given.container,
         run_as=given.run_as,
+        tenant_uids=given.tenant_uids,
+        trust_tenants=given.trust_tenants,
+        archive_cache_bytes=max(0, given.archive_cache_mib) << 20,
     )
     return options, given.check
 
@@ -117,6 +138,8 @@ def describe(inventory: Inventory) -> str:
         f"cgroup: {_yes(features.cgroup)}",
         f"bubblewrap: {_yes(features.bubblewrap)}",
         f"containers: {features.containers or 'no'}",
+        f"wall between tenants: {features.wall}",
+        f"working directories and artifacts: {_yes(features.workloads)}",
         f"lock clocks: {_yes(features.clocks)}",
         f"cap power: {_yes(features.power_caps)}",
         *(f"note: {note}" for note in features.notes),
@@ -125,14 +148,17 @@ def describe(inventory: Inventory) -> str:
 
 
 def _serve(options: AgentOptions) -> int:
+    check_told(options.tenant_uids, options.run_as, trusted=options.trust_tenants)
+    users = options.users
     options.state_dir.make()
     held = identity.lock(options.state_dir.lock)
     try:
         who = load_identity(options)
         if who.node_token is None and options.join_token is None:
             return _fail("this node has not joined yet: give --join-token")
-        if os.geteuid() == 0 and options.run_as is None:
-            log.warning("attempts will run as root: give --run-as to run them as somebody else")
+        for path in (options.state_path, options.checkpoint_path):
+            if why := users.unreachable(path):
+                return _fail(why)
         return asyncio.run(_run(options))
     finally:
         os.close(held)

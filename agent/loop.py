@@ -21,6 +21,7 @@ from agent.talk.client import (
     UnavailableError,
     around,
 )
+from agent.talk.transfers import Transfers
 from agent.wire import Desired, Logs, Registered, Telemetry
 
 log = logging.getLogger("fairwatt.agent")
@@ -31,6 +32,8 @@ Result = TypeVar("Result")
 TICK_S = 0.2
 LOGS_S = 1.0
 LAST_SYNC_S = 5.0
+# A service without a bell may be renewed.
+NO_BELL_S = 300.0
 
 
 class EndRequestedError(Exception):
@@ -62,6 +65,7 @@ class AgentLoop:
         self._news = asyncio.Event()
         self._log_news = asyncio.Event()
         self._registered = asyncio.Event()
+        self._transfers = Transfers(client, parts.downloads, parts.artifacts, self._by_hand)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._intervals = Intervals(next_sync_s=1.0, sample_interval_s=1.0, upload_interval_s=5.0)
         self._epoch = 0
@@ -76,10 +80,13 @@ class AgentLoop:
                 tasks.create_task(self._ticking())
                 tasks.create_task(self._sampling())
                 tasks.create_task(self._conversing())
+                tasks.create_task(self._listening())
                 tasks.create_task(self._uploading_telemetry())
                 tasks.create_task(self._uploading_logs())
+                tasks.create_task(self._fetching_archives())
+                tasks.create_task(self._sending_artifacts())
         except BaseExceptionGroup as troubles:
-            raise troubles.exceptions[0] from None
+            raise _first(troubles) from None
 
     async def stop_attempts(self, why: str, grace_s: float | None) -> None:
         """End all attempts and wait for it."""
@@ -104,6 +111,7 @@ class AgentLoop:
 
     async def close(self) -> None:
         await self._client.close()
+        self._transfers.close()
         self._hands.shutdown()
 
     def _handle_signals(self) -> None:
@@ -138,6 +146,7 @@ class AgentLoop:
             if await self._by_hand(self._tick):
                 self._news.set()
                 self._log_news.set()
+            self._transfers.news.set()
             await asyncio.sleep(TICK_S)
 
     async def _sampling(self) -> None:
@@ -165,6 +174,27 @@ class AgentLoop:
                 backoff.reset()
                 await _within(around(self._intervals.next_sync_s), self._news)
 
+    async def _listening(self) -> None:
+        """Sync at once when the service rings; without a bell, at the usual interval."""
+        await self._registered.wait()
+        backoff = Backoff()
+        while True:
+            try:
+                # What was to be told while nobody listened is asked for once.
+                heard = False
+                async for rung in self._client.rings():
+                    if rung or not heard:
+                        self._news.set()
+                    heard = True
+                    backoff.reset()
+            except UnavailableError:
+                # The syncs say so already.
+                pass
+            except RefusedError as trouble:
+                log.debug("no bell here: %s", trouble)
+                await asyncio.sleep(around(NO_BELL_S))
+            await asyncio.sleep(backoff.next_s())
+
     async def _register(self) -> Registered:
         backoff = Backoff()
         while True:
@@ -187,9 +217,12 @@ class AgentLoop:
         self._news.clear()
         message = await self._by_hand(self._messages.sync, self._epoch)
         sent_s = self._parts.clock()
-        desired = await self._client.sync(message)
+        desired, unreadable = await self._client.sync(message)
         self._intervals = Intervals.of(desired)
         await self._by_hand(self._messages.accept, desired, sent_s)
+        self._transfers.news.set()
+        for ref, why in unreadable:
+            await self._by_hand(self._supervisor.starter.refuse, ref, why)
 
     async def _wait_after(self, trouble: Exception, backoff: Backoff) -> None:
         named_s = trouble.retry_s if isinstance(trouble, UnavailableError) else None
@@ -241,6 +274,14 @@ class AgentLoop:
         await self._registered.wait()
         await self._keep_on(upload, self._until_logs)
 
+    async def _fetching_archives(self) -> None:
+        await self._registered.wait()
+        await self._transfers.fetch(self._epoch)
+
+    async def _sending_artifacts(self) -> None:
+        await self._registered.wait()
+        await self._transfers.send(self._epoch)
+
     async def _keep_on(
         self, upload: Callable[[], Awaitable[bool]], pause: Callable[[], Awaitable[None]]
     ) -> None:
@@ -256,6 +297,12 @@ class AgentLoop:
                 backoff.reset()
                 if not more:
                     await pause()
+
+
+def _first(troubles: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Of those that ended the tasks; a group may be within a group."""
+    trouble = troubles.exceptions[0]
+    return _first(trouble) if isinstance(trouble, BaseExceptionGroup) else trouble
 
 
 async def _within(longest_s: float, event: asyncio.Event) -> None:

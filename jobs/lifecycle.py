@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from jobs.dependencies import settle
 from jobs.models import Job
+from jobs.prepared_statements import fetch
 
 State = Job.State
 
@@ -43,22 +42,24 @@ LIVE = frozenset(MOVES) - TERMINAL
 _ADVANCE = """
 WITH before AS (
     SELECT id, state FROM jobs_job
-    WHERE id = ANY(%(ids)s) AND state = ANY(%(sources)s)
+    WHERE id = ANY(%(ids)s::int8[]) AND state = ANY(%(sources)s::text[])
     ORDER BY id FOR UPDATE
 ), moved AS (
     UPDATE jobs_job job SET
-        state = %(to)s,
-        reason = %(reason)s,
+        state = %(to)s::text,
+        reason = %(reason)s::text,
         version = version + 1,
-        placed_at = CASE WHEN %(to)s = 'placed' THEN %(now)s ELSE placed_at END,
-        started_at = CASE WHEN %(to)s = 'running' THEN coalesce(started_at, %(now)s)
-                          ELSE started_at END,
-        ended_at = CASE WHEN %(terminal)s THEN %(now)s ELSE NULL END
+        placed_at = CASE WHEN %(to)s::text = 'placed' THEN %(now)s::timestamptz
+                         ELSE placed_at END,
+        started_at = CASE WHEN %(to)s::text = 'running'
+                          THEN coalesce(started_at, %(now)s::timestamptz) ELSE started_at END,
+        ended_at = CASE WHEN %(terminal)s::bool THEN %(now)s::timestamptz END
     FROM before WHERE job.id = before.id
     RETURNING job.id, job.tenant_id, before.state AS from_state
 )
 INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
-SELECT tenant_id, id, %(now)s, from_state, %(to)s, %(reason)s, %(detail)s::jsonb
+SELECT tenant_id, id, %(now)s::timestamptz, from_state, %(to)s::text, %(reason)s::text,
+       %(detail)s::jsonb
 FROM moved ORDER BY id
 RETURNING job_id
 """
@@ -116,17 +117,13 @@ def _move(
     now: datetime,
     detail: Mapping[str, Any],
 ) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _ADVANCE,
-            {
-                "ids": list(job_ids),
-                "sources": [str(source) for source in sources],
-                "to": str(to),
-                "reason": reason,
-                "now": now,
-                "terminal": to in TERMINAL,
-                "detail": json.dumps(dict(detail)),
-            },
-        )
-        return [row[0] for row in cursor.fetchall()]
+    values = {
+        "ids": list(job_ids),
+        "sources": [str(source) for source in sources],
+        "to": str(to),
+        "reason": reason,
+        "now": now,
+        "terminal": to in TERMINAL,
+        "detail": json.dumps(dict(detail)),
+    }
+    return [job_id for (job_id,) in fetch(_ADVANCE, values)]

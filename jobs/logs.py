@@ -21,7 +21,7 @@ def logs(caller: Caller, job: Job) -> QuerySet[Log]:
     """The newest attempt first, its first node first, standard output first."""
     names = {"number": F("attempt__number"), "node_name": F("node__name")}
     rows = visible(Log.objects.filter(attempt__job=job, tenant=job.tenant_id), caller)
-    return rows.annotate(**names).order_by("-attempt__number", "node_id", "-stream")
+    return rows.annotate(**names).order_by("-attempt__number", "node_id", "rank", "-stream")
 
 
 def page(log: Log, *, offset: int, limit: int) -> Page:

@@ -1,6 +1,7 @@
 """Asks for a round soon, when something happened that a round would act on.
 
-A nudge is only latency: when it is lost, the periodic tick runs the round. Each process sends at
+A nudge is only latency: when it is lost, the periodic tick runs the round. One that the broker does
+not take is left in Postgres, as a round that is due now. Each process sends at
 most one per cluster and DEBOUNCE_S, and the round starts that much later, so that everything
 committed in between is in it. A thread sends, because a broker that is away would hold the request
 for seconds.
@@ -12,8 +13,11 @@ from functools import cache, partial
 from time import monotonic
 
 from celery import current_app
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
+from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
+
+from clusters.models import Cluster
 
 DEBOUNCE_S = 0.1
 TASK = "jobs.round"
@@ -49,6 +53,19 @@ def _publish(cluster_id: int) -> None:
             TASK, args=[cluster_id], countdown=DEBOUNCE_S, expires=60, retry=False
         )
     except (OperationalError, OSError) as error:
-        logger.warning("nudge of cluster %s not sent, the tick will do: %s", cluster_id, error)
+        text = "nudge of cluster %s not sent, the tick will do: %s"
+        logger.warning(text, cluster_id, error, extra={"outage": True})
+        _leave(cluster_id)
     finally:
         _sending.discard(cluster_id)
+
+
+def _leave(cluster_id: int) -> None:
+    try:
+        rows = Cluster.objects.filter(pk=cluster_id, next_round_at__gt=Now())
+        rows.update(next_round_at=Now())
+    except DatabaseError as error:
+        logger.warning("nudge of cluster %s is lost: %s", cluster_id, type(error).__name__)
+    finally:
+        # This thread comes here seldom.
+        connection.close()

@@ -1,8 +1,11 @@
 """Reads of the work; each passes the wall that shows a tenant its own rows only."""
 
+from decimal import Decimal
+
 from django.db.models import Count, F, Prefetch, QuerySet, TextField, Value
 from django.db.models.functions import Coalesce
 
+from clusters.models import Cluster
 from jobs.models import (
     Allocation,
     Attempt,
@@ -18,20 +21,31 @@ from jobs.models import (
 )
 from rest.problems import NotFound
 from tenancy.callers import Caller
-from tenancy.roles import TENANT_ROLES
+from tenancy.models import Tenant
 from tenancy.selectors import visible
 
 
 def jobs(caller: Caller) -> QuerySet[Job]:
-    """With the names of what they refer to; `env` is read for its owner only."""
+    """With the names of what they refer to; sealed values are read for nobody."""
     rows = visible(Job.objects.all(), caller).annotate(
         tenant_name=F("tenant__name"),
         cluster_name=F("cluster__name"),
         partition_name=F("partition__name"),
         profile_name=F("profile__name"),
+        archive=F("workdir__digest"),
         profile_basis=Coalesce(F("profile__basis"), Value(Profile.Basis.NEUTRAL, TextField())),
     )
-    return rows if caller.role in TENANT_ROLES else rows.defer("env")
+    return rows.defer("sealed_env")
+
+
+def tardiness_bound(job: Job) -> Decimal:
+    """The most that the job may name for an hour of lateness: its tenant's, else its cluster's."""
+    own = Tenant.objects.values_list("max_tardiness_price_per_h", flat=True).get(pk=job.tenant_id)
+    if own is not None:
+        return own
+    return Cluster.objects.values_list("max_tardiness_price_per_h", flat=True).get(
+        pk=job.cluster_id
+    )
 
 
 def dependencies(job: Job) -> QuerySet[JobDependency]:
@@ -40,6 +54,18 @@ def dependencies(job: Job) -> QuerySet[JobDependency]:
 
 def job_events(caller: Caller, job_id: int) -> QuerySet[JobEvent]:
     return visible(JobEvent.objects.filter(job=job_id), caller)
+
+
+def events(caller: Caller) -> QuerySet[JobEvent]:
+    """Of all jobs, each with what tells its job from others."""
+    rows = JobEvent.objects.annotate(
+        job_name=F("job__name"),
+        tenant_name=F("tenant__name"),
+        cluster_name=F("job__cluster__name"),
+        array_id=F("job__array_id"),
+        labels=F("job__labels"),
+    )
+    return visible(rows, caller)
 
 
 def arrays(caller: Caller) -> QuerySet[JobArray]:

@@ -8,9 +8,28 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
+from agent.wire.bounds import (
+    ABSOLUTE_PATH,
+    COMMIT,
+    ENV_NAME,
+    FILE_NAME,
+    GIT_URL,
+    IMAGE,
+    LONGEST_ARGUMENT,
+    LONGEST_ENV_NAME,
+    LONGEST_FILE_NAME,
+    LONGEST_IMAGE,
+    LONGEST_PATH,
+    LONGEST_URL,
+    MOST_ARGUMENTS,
+    MOST_ARTIFACTS,
+    MOST_MOUNTS,
+    MOST_SECRETS,
+    RELATIVE_PATH,
+)
 from jobs.models import Job, JobDependency
 from rest.names import SLUG
-from rest.structs import Id, Input, Instant, amount, matching, patch_of
+from rest.structs import Id, Input, Instant, amount, matching, patch_of, unread
 
 BULK_MAX = 10_000
 ARRAY_MAX = 10_000
@@ -25,10 +44,11 @@ ProfileName = Annotated[str, matching(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$")]
 GpuTypeName = Annotated[str, matching(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", example="A100")]
 JobName = Annotated[str, matching(_PRINTABLE, max_length=200, example="resnet-50")]
 ArrayName = Annotated[str, matching(_PRINTABLE, max_length=200, example="sweep")]
-Image = Annotated[str, matching(r"^[!-~]+$", max_length=500)]
+Image = Annotated[str, matching(rf"^{IMAGE}$", max_length=LONGEST_IMAGE)]
 Gpus = Annotated[int, Meta(ge=1, le=4096)]
 Priority = Annotated[int, Meta(ge=0, le=100, description="100 goes first.")]
 Seconds = Annotated[int, Meta(ge=1, le=10 * 365 * 86_400)]
+RunLease = Annotated[int, Meta(ge=300, le=86_400, examples=[3600])]
 Work = Annotated[float, Meta(gt=0, le=1e15, description="In steps of the job's own kind.")]
 Price = Annotated[
     Decimal,
@@ -51,11 +71,15 @@ Storage = Annotated[
     float, Meta(gt=0, le=1e9, description="What storage gives one GPU beyond what is cached.")
 ]
 Argv = Annotated[
-    list[Annotated[str, Meta(max_length=32_768)]],
-    Meta(min_length=1, max_length=1000, examples=[["python3", "train.py", "--epochs", "90"]]),
+    list[Annotated[str, Meta(max_length=LONGEST_ARGUMENT)]],
+    Meta(
+        min_length=1,
+        max_length=MOST_ARGUMENTS,
+        examples=[["python3", "train.py", "--epochs", "90"]],
+    ),
 ]
 Env = Annotated[
-    dict[str, Annotated[str, Meta(max_length=32_768)]],
+    dict[str, Annotated[str, Meta(max_length=LONGEST_ARGUMENT)]],
     Meta(max_length=1000, description="Never shown again; only its keys, and only to you."),
 ]
 LabelName = Annotated[str, matching(r"^[A-Za-z0-9]([A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?$")]
@@ -67,6 +91,44 @@ Labels = Annotated[
         examples=[{"team": "vision", "run": "nightly"}],
     ),
 ]
+Digest = Annotated[str, matching(r"^[0-9a-f]{64}$", description="Of an archive you uploaded.")]
+GitUrl = Annotated[
+    str,
+    matching(
+        rf"^{GIT_URL}$",
+        max_length=LONGEST_URL,
+        description="Cloned by the nodes; without name and password.",
+    ),
+]
+Commit = Annotated[
+    str, matching(rf"^{COMMIT}$", description="The whole object name: branches move.")
+]
+VolumeName = Annotated[str, matching(SLUG, example="datasets")]
+SecretName = Annotated[str, matching(SLUG, example="wandb-key")]
+Target = Annotated[
+    str,
+    matching(
+        rf"^{ABSOLUTE_PATH}$",
+        max_length=LONGEST_PATH,
+        example="/data",
+        description="Where the job sees it.",
+    ),
+]
+FileName = Annotated[
+    str, matching(rf"^{FILE_NAME}$", max_length=LONGEST_FILE_NAME, example="model")
+]
+RelativePath = Annotated[
+    str,
+    matching(
+        rf"^{RELATIVE_PATH}$",
+        max_length=LONGEST_PATH,
+        example="out/model.pt",
+        description="A file or folder below the working directory.",
+    ),
+]
+VariableName = Annotated[
+    str, matching(rf"^{ENV_NAME}$", max_length=LONGEST_ENV_NAME, example="WANDB_API_KEY")
+]
 GpuTypeNames = Annotated[
     list[GpuTypeName], Meta(max_length=64, description="Any of these; empty means all.")
 ]
@@ -76,6 +138,36 @@ Watts = Annotated[float, Meta(gt=0, le=100_000, examples=[320.0])]
 class Dependency(Input, frozen=True):
     job: Id
     kind: JobDependency.Kind = JobDependency.Kind.SUCCEEDED
+
+
+class WorkdirSpec(Input, frozen=True):
+    """An archive, or a git URL with a commit."""
+
+    archive: Annotated[
+        Digest | None,
+        Meta(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
+    ] = None
+    git: GitUrl | None = None
+    commit: Commit | None = None
+
+
+class MountSpec(Input, frozen=True):
+    volume: VolumeName
+    target: Target
+    read_only: bool = True
+
+
+class ArtifactSpec(Input, frozen=True):
+    name: FileName
+    path: RelativePath
+
+
+class SecretUse(Input, frozen=True):
+    """Given as a variable, or as a file in the folder that FAIRWATT_SECRETS_DIR names."""
+
+    name: SecretName
+    variable: VariableName | None = None
+    file: Annotated[FileName | None, Meta(examples=[None])] = None
 
 
 class PointSpec(Input, frozen=True, omit_defaults=True):
@@ -123,7 +215,60 @@ class JobSpec(Input, frozen=True):
     ] = False
     env: Annotated[Env, Meta(examples=[{"WANDB_MODE": "offline"}])] = {}
     labels: Labels = {}
-    image: Image | None = None
+    image: Annotated[
+        Image | None, Meta(description="Run in a container of it, on nodes that can.")
+    ] = None
+    processes: Annotated[
+        Job.Processes,
+        Meta(description="How many processes an attempt is, wherever its GPUs lie."),
+    ] = Job.Processes.ONE
+    workdir: Annotated[
+        WorkdirSpec | None, Meta(description="What its working directory holds at the start.")
+    ] = None
+    mounts: Annotated[
+        list[MountSpec], Meta(max_length=MOST_MOUNTS, description="Volumes of the cluster.")
+    ] = []
+    artifacts: Annotated[
+        list[ArtifactSpec],
+        Meta(max_length=MOST_ARTIFACTS, description="Paths that are kept after its end."),
+    ] = []
+    secrets: Annotated[
+        list[SecretUse], Meta(max_length=MOST_SECRETS, description="Secrets of the tenant.")
+    ] = []
+    time_limit_s: Annotated[
+        Seconds | None,
+        Meta(
+            description="For how long it may run, all attempts together; then it has failed.",
+            examples=[86_400],
+        ),
+    ] = None
+    max_retries: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="How often it is tried again after it failed by itself. What a node or a "
+            "round stopped goes back to the queue in any case.",
+            examples=[2],
+        ),
+    ] = 0
+    retry_on: Annotated[
+        list[Job.RetryOn],
+        Meta(
+            max_length=len(Job.RetryOn),
+            description="Which ends are tried again; exit and signal unless given.",
+            examples=[["exit", "signal"]],
+        ),
+    ] = []
+    retry_backoff_s: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=86_400,
+            description="Before the first retry; twice as long before each further one, at most "
+            "an hour or this.",
+        ),
+    ] = 10
     gpus: Annotated[
         Gpus | None,
         Meta(description="1 unless min_gpus and max_gpus are given.", examples=[4]),
@@ -132,8 +277,21 @@ class JobSpec(Input, frozen=True):
     max_gpus: Gpus | None = None
     gpu_types: GpuTypeNames = []
     cpus_per_gpu: Annotated[int, Meta(ge=0, le=1024, examples=[8])] = 1
-    memory_mib_per_gpu: Annotated[int, Meta(ge=0, le=16 * 1024 * 1024, examples=[65_536])] = 1024
-    span: Annotated[Job.Span, Meta(description="How far apart its GPUs may be.")] = Job.Span.ANY
+    memory_mib_per_gpu: Annotated[
+        Annotated[int, Meta(ge=0, le=16 * 1024 * 1024)] | None,
+        Meta(
+            description="Unless given, one GPU's share of a node's memory; 0 is no limit.",
+            examples=[65_536],
+        ),
+    ] = None
+    span: Annotated[
+        Job.Span | None,
+        Meta(
+            description="How far apart its GPUs may be. Unless given, as far as there are nodes; "
+            "those of a single process are in one node.",
+            examples=["node"],
+        ),
+    ] = None
     priority: Priority = 50
     deadline_at: Instant | None = None
     tardiness_price_per_h: Price = Decimal(0)
@@ -142,6 +300,13 @@ class JobSpec(Input, frozen=True):
     preemptible: bool = True
     restartable: bool = True
     restart_cost_s: Annotated[int, Meta(ge=0, le=86_400)] = 60
+    run_lease_s: Annotated[
+        RunLease | None,
+        Meta(
+            description="How long it may run unheard, while nodes and service do not reach"
+            " each other; null: as long as the service says."
+        ),
+    ] = None
     held: bool = False
     depends_on: Annotated[list[Dependency], Meta(max_length=100)] = []
 
@@ -151,6 +316,14 @@ class JobSpec(Input, frozen=True):
             return self.min_gpus, self.max_gpus
         gpus = self.gpus or 1
         return gpus, gpus
+
+    @property
+    def widest(self) -> Job.Span:
+        """One process cannot use the GPUs of two nodes."""
+        if self.span is not None:
+            return self.span
+        alone = self.processes == Job.Processes.ONE and self.gpu_range[1] > 1
+        return Job.Span.NODE if alone else Job.Span.ANY
 
 
 class JobPatch(Input, frozen=True):
@@ -165,7 +338,7 @@ class JobsBulk(Input, frozen=True):
     """Each job is read as in a single submit, but on its own: bad ones do not stop the others."""
 
     jobs: Annotated[
-        list[dict[str, Any]],
+        list[Annotated[dict[str, Any], unread(JobSpec)]],
         Meta(
             min_length=1,
             max_length=BULK_MAX,

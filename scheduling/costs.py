@@ -34,17 +34,21 @@ WITH ended AS (
            nth = max(nth) OVER (PARTITION BY job_id) AS last
     FROM attempts WHERE nth > 0 GROUP BY job_id, nth
 ), predicted AS (
-    SELECT job_id, min(number) AS number, sum((expected->>'energy_cost')::numeric
-               * CASE WHEN last THEN 1 ELSE
-                   least(ran_s / nullif((expected->>'run_s')::numeric, 0), 1) END) AS energy,
+    SELECT job_id, min(number) AS number,
+           sum(share * (expected->>'full_energy_cost')::numeric) AS full_energy,
+           sum(share * (expected->>'marginal_energy_cost')::numeric) AS marginal_energy,
            sum((expected->>'tardiness_cost')::numeric) FILTER (WHERE last) AS tardiness,
            sum((expected->>'tardiness_weight')::numeric) FILTER (WHERE last) AS weight
-    FROM predictions GROUP BY job_id
+    FROM (
+        SELECT *, CASE WHEN last THEN 1 ELSE
+            least(ran_s / nullif((expected->>'run_s')::numeric, 0), 1) END AS share
+        FROM predictions) counted GROUP BY job_id
 )
 SELECT ended.id AS job_id, ended.name,
-       predicted.energy::numeric(28, 12) AS predicted_energy,
+       predicted.full_energy::numeric(28, 12) AS predicted_full_energy,
+       predicted.marginal_energy::numeric(28, 12) AS predicted_marginal_energy,
        predicted.tardiness::numeric(28, 12) AS predicted_tardiness,
-       coalesce(paid.cost, 0) AS actual_energy,
+       coalesce(paid.cost, 0) AS actual_full_energy,
        coalesce(predicted.weight * greatest(
            extract(epoch FROM ended.ended_at - ended.deadline_at), 0), 0)::numeric(28, 12)
            AS actual_tardiness,
@@ -59,7 +63,13 @@ LEFT JOIN LATERAL (
 ) paid ON true
 ORDER BY ended.id
 """
-_SUMMED = ("predicted_energy", "predicted_tardiness", "actual_energy", "actual_tardiness")
+_SUMMED = (
+    "predicted_full_energy",
+    "predicted_marginal_energy",
+    "predicted_tardiness",
+    "actual_full_energy",
+    "actual_tardiness",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +110,13 @@ def cluster_costs(
 
 
 def _with_errors(row: dict[str, Any]) -> dict[str, Any]:
-    """With both totals, and by how much the actual one is above the predicted."""
-    predicted = row["predicted_energy"] + row["predicted_tardiness"]
-    actual = row["actual_energy"] + row["actual_tardiness"]
+    """With both full totals, and by how much the actual one is above the predicted."""
+    predicted = row["predicted_full_energy"] + row["predicted_tardiness"]
+    actual = row["actual_full_energy"] + row["actual_tardiness"]
     return {
         **row,
-        "predicted": predicted,
-        "actual": actual,
+        "predicted_full": predicted,
+        "actual_full": actual,
         "difference": actual - predicted,
         "deviation": float((actual - predicted) / predicted) if predicted else None,
     }

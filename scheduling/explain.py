@@ -6,11 +6,14 @@ from typing import Any
 
 import msgspec
 
+from jobs.lifecycle import TERMINAL
 from jobs.models import Job, Profile
 from policies.contract.plan import Plan, Wait
 from policies.explain.reasons import remedy_text, sentence
 from scheduling.apply import relocation
+from scheduling.ended import JobEnd, job_end
 from scheduling.models import Round
+from scheduling.unable_nodes import AS_TYPES, why_unable
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,13 @@ class Explanation:
     forecast: StartForecast | None = None
     profile_basis: str = Profile.Basis.NEUTRAL
     profile_text: str = ""
+    ended: JobEnd | None = None
 
 
 _TEXTS = {
     Job.State.PLACED: "It has its GPUs; the node's agent will start it.",
     Job.State.RUNNING: "It is running.",
     Job.State.PREEMPTING: "It is being stopped so that another job can run, and will be queued.",
-    Job.State.SUCCEEDED: "It has ended well.",
-    Job.State.FAILED: "It has failed.",
-    Job.State.CANCELLED: "It was cancelled.",
 }
 
 
@@ -63,14 +64,38 @@ _ON_ITS_WAY = {
 }
 
 
-def explain(job: Job) -> Explanation:
-    return replace(_explained(job), profile_basis=_basis(job), profile_text=_BASES[_basis(job)])
+def explain(job: Job, *, now: datetime) -> Explanation:
+    return replace(
+        _explained(job, now), profile_basis=_basis(job), profile_text=_BASES[_basis(job)]
+    )
 
 
-def _explained(job: Job) -> Explanation:
+def _explained(job: Job, now: datetime) -> Explanation:
+    if job.state in TERMINAL:
+        end = job_end(job)
+        return Explanation(job.state, job.reason, end.text, ended=end)
     if job.state != Job.State.QUEUED:
         return Explanation(job.state, job.reason, _text(job))
-    return replace(_of_latest_round(job), forecast=_forecast(job))
+    if job.retry_at is not None and job.retry_at > now:
+        return Explanation(job.state, "retry_backoff", _retried(job), expected_start_at=None)
+    return replace(_able(job, _of_latest_round(job)), forecast=_forecast(job))
+
+
+def _retried(job: Job) -> str:
+    again = f"{job.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+    return (
+        f"Its last attempt failed ({job.reason}); it is tried again from {again} on, "
+        f"for the {job.retries}. time of {job.max_retries}."
+    )
+
+
+def _able(job: Job, found: Explanation) -> Explanation:
+    """Where a round says types, it may be what nodes can or whose they are."""
+    unable = why_unable(job) if found.reason in AS_TYPES else None
+    if unable is None:
+        return found
+    reason, text = unable
+    return replace(found, reason=reason, text=text, remedies=[])
 
 
 def _basis(job: Job) -> Profile.Basis:

@@ -57,26 +57,23 @@ class Round(models.Model):
     class Meta:
         constraints = (
             Check(
-                condition=Q(status__in=("done", "failed")),
-                name="round_status",
+                "round_status",
+                Q(status__in=("done", "failed")),
+                "invalid_status: A round is done or failed.",
                 pointer="",
-                violation_error_code="invalid_status",
-                violation_error_message="A round is done or failed.",
             ),
             Check(
-                condition=Q(bound__isnull=True, gap__isnull=True)
+                "round_gap",
+                Q(bound__isnull=True, gap__isnull=True)
                 | Q(bound__isnull=False, gap__isnull=False, gap__gte=0, objective__isnull=False),
-                name="round_gap",
+                "invalid_state: A bound has a gap, not negative, and an objective.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="A bound has a gap, not negative, and an objective.",
             ),
             Check(
-                condition=Q(bound__lte=F("objective") + ROUNDING * Abs(F("objective"))),
-                name="round_bound",
+                "round_bound",
+                Q(bound__lte=F("objective") + ROUNDING * Abs(F("objective"))),
+                "invalid_state: A bound is not above the objective.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="A bound is not above the objective.",
             ),
         )
         indexes = (

@@ -44,6 +44,10 @@ class Device(Protocol):
     @property
     def inventory(self) -> GpuInventory: ...
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Device files of this GPU alone."""
+
     def read(self) -> Reading: ...
 
     def processes(self) -> frozenset[int]: ...

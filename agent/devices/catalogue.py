@@ -16,6 +16,7 @@ class EmulatedGpuKind:
     memory_mib: int
     load: float
     model: GpuModel
+    device: str = ""  # a device file each, for tests of walls: `{index}` is the GPU's
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,12 @@ def _kind(entry: dict[str, Any]) -> EmulatedGpuKind:
     waiting = entry.get("waiting", WAITING_SHARE)
     model = GpuModel(entry["idle_w"], entry["max_w"], clocks_mhz, waiting)
     kind = EmulatedGpuKind(
-        entry["type"], entry["count"], entry["memory_mib"], entry.get("load", 1.0), model
+        entry["type"],
+        entry["count"],
+        entry["memory_mib"],
+        entry.get("load", 1.0),
+        model,
+        entry.get("device", ""),
     )
     if not clocks_mhz or kind.count < 1 or not 0 <= kind.load <= 1:
         raise ValueError(f"{kind.type_name}: needs clocks, a count and a load between 0 and 1")

@@ -1,23 +1,25 @@
 """GPUs that are not there: each keeps counter, clock, cap and heat in a file shared by all."""
 
 import fcntl
-import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from agent.clock import Clock
 from agent.devices.base import ControlRefusedError, DeviceLostError, HostFacts, Reading
 from agent.devices.catalogue import Catalogue, EmulatedGpuKind
 from agent.devices.model import AMBIENT_C, energy_uj
-from agent.remember.files import read_json, write_whole
+from agent.remember.disk import write_in_place
 from agent.run.processes import Process
 from agent.wire import GpuInventory, Power
 
 NAMESPACE = uuid.UUID("6b1e4a52-5f0e-4c67-9f0b-5a3d2f8f6a10")  # ours, drawn once
 BUSY_MEMORY_SHARE = 0.8
+STATE_BYTES = 2048
 
 
 @dataclass(slots=True)
@@ -40,12 +42,21 @@ class EmulatedGpuState:
         return self.occupant is not None and Process(*self.occupant).alive
 
 
+_decoder = msgspec.json.Decoder(EmulatedGpuState)
+
+
 class EmulatedGpu:
     def __init__(
         self, kind: EmulatedGpuKind, inventory: GpuInventory, path: Path, boot_id: str, clock: Clock
     ) -> None:
         self.kind, self.inventory = kind, inventory
         self._path, self._boot_id, self._clock = path, boot_id, clock
+        self._kept = path.with_suffix(".json")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        pattern = self.kind.device
+        return (pattern.format(index=self.inventory.index),) if pattern else ()
 
     def read(self) -> Reading:
         with self.state() as state:
@@ -64,9 +75,9 @@ class EmulatedGpu:
             )
 
     def processes(self) -> frozenset[int]:
-        with self.state() as state:
-            ours = {state.occupant[0]} if state.occupant and state.busy else set()
-            return frozenset(ours | set(state.foreign_pids))
+        state = self._seen()
+        ours = {state.occupant[0]} if state.occupant and state.busy else set()
+        return frozenset(ours | set(state.foreign_pids))
 
     def lock_clock(self, clock_mhz: int) -> None:
         if clock_mhz not in self.kind.model.clocks_mhz:
@@ -101,29 +112,36 @@ class EmulatedGpu:
             state.off = not on
 
     def power(self) -> Power:
-        with self.state() as state:
-            if state.off:
-                return Power.OFF
-            return Power.BOOTING if state.boot_ms < state.booted_ms else Power.ON
+        state = self._seen()
+        if state.off:
+            return Power.OFF
+        return Power.BOOTING if state.boot_ms < state.booted_ms else Power.ON
 
     @contextmanager
     def state(self) -> Iterator[EmulatedGpuState]:
         """The state, brought up to now before anything changes it, and kept afterwards."""
         with self._path.open("a+b") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            kept = self._path.with_suffix(".json")
-            document = read_json(kept)
-            now_ms = int(self._clock() * 1000)
-            state = (
-                EmulatedGpuState(**document)
-                if document
-                else EmulatedGpuState(self._boot_id, now_ms)
-            )
-            self._advance(state, now_ms)
+            state = self._read()
             try:
                 yield state
             finally:
-                write_whole(kept, json.dumps(asdict(state)).encode(), durable=False)
+                write_in_place(self._kept, msgspec.json.encode(state), STATE_BYTES)
+
+    def _seen(self) -> EmulatedGpuState:
+        """The state of now, for one who changes nothing."""
+        with self._path.open("a+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            return self._read()
+
+    def _read(self) -> EmulatedGpuState:
+        now_ms = int(self._clock() * 1000)
+        try:
+            state = _decoder.decode(self._kept.read_bytes())
+        except FileNotFoundError:
+            state = EmulatedGpuState(self._boot_id, now_ms)
+        self._advance(state, now_ms)
+        return state
 
     def _advance(self, state: EmulatedGpuState, now_ms: int) -> None:
         same_boot = state.boot_id == self._boot_id

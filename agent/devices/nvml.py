@@ -50,6 +50,8 @@ class NvmlGpu:
     def __init__(self, index: int) -> None:
         self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         self.inventory = self._look(index)
+        minor = _offered(pynvml.nvmlDeviceGetMinorNumber, self._handle)
+        self.files = () if minor is None else (f"/dev/nvidia{minor}",)
 
     def _look(self, index: int) -> GpuInventory:
         handle = self._handle

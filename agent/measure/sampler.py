@@ -1,17 +1,18 @@
 """Readings of all GPUs, numbered, attributed to who held them, and kept until they are sent."""
 
-import json
+import contextlib
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
 import psutil
 
 from agent.clock import Clock
 from agent.devices.base import Device, DeviceLostError, Reading
 from agent.remember.files import read_json, write_whole
-from agent.wire import MAX_SAMPLES, EnergyMethod, HostReading, Sample
+from agent.wire import MAX_SAMPLES, EnergyMethod, HostReading, SampleReport
 
 BUFFER_SAMPLES = 50_000  # an hour and a half of eight GPUs at one second
 
@@ -78,7 +79,7 @@ class GpuSampler:
             devices, LatestReading(fault="not yet read")
         )
         self._room = room
-        self._waiting: deque[Sample] = deque()
+        self._waiting: deque[SampleReport] = deque()
         self.shed = 0
 
     def sample(self) -> None:
@@ -96,11 +97,11 @@ class GpuSampler:
             if (measured := self.latest[uuid]).energy_mj is not None
         }
 
-    def batch(self) -> tuple[Sample, ...]:
+    def batch(self) -> tuple[SampleReport, ...]:
         """The oldest samples not yet taken by the service."""
         return tuple(self._waiting[index] for index in range(min(MAX_SAMPLES, len(self._waiting))))
 
-    def taken(self, batch: tuple[Sample, ...]) -> None:
+    def taken(self, batch: tuple[SampleReport, ...]) -> None:
         """Forget what the service has; some of it may have been shed while under way."""
         sent = {(sample.uuid, sample.sequence) for sample in batch}
         while self._waiting and (self._waiting[0].uuid, self._waiting[0].sequence) in sent:
@@ -115,7 +116,7 @@ class GpuSampler:
             self._waiting.popleft()
             self.shed += 1
 
-    def _measure(self, uuid: str) -> Sample | None:
+    def _measure(self, uuid: str) -> SampleReport | None:
         try:
             reading = self._devices[uuid].read()
         except DeviceLostError as fault:
@@ -125,7 +126,7 @@ class GpuSampler:
         now_ms = int(self._clock() * 1000)
         energy_mj, method = self._meters[uuid].advance(reading, now_ms)
         self.latest[uuid] = LatestReading(energy_mj, method, read_s=now_ms / 1000)
-        return Sample(
+        return SampleReport(
             uuid=uuid,
             sequence=self._sequence,
             boot_ms=now_ms,
@@ -143,9 +144,10 @@ class GpuSampler:
         document = {
             "boot_id": self._boot_id,
             "sequence": self._sequence,
-            "meters": {uuid: asdict(meter) for uuid, meter in self._meters.items()},
+            "meters": self._meters,
         }
-        write_whole(self._path, json.dumps(document).encode(), durable=False)
+        with contextlib.suppress(OSError):  # a full disk: only a crash would miss it
+            write_whole(self._path, msgspec.json.encode(document), durable=False)
 
 
 def host_reading() -> HostReading:

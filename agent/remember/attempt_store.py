@@ -47,6 +47,11 @@ class AttemptStore:
         for entry in journal.entries:
             self._replay(entry)
 
+    @property
+    def has_room(self) -> bool:
+        """For the ends of all that it holds, whatever becomes of the disk."""
+        return self._journal.has_room
+
     def known(self, ref: AttemptRef) -> bool:
         return ref in self.held or ref in self.ended or ref in self._gone
 
@@ -62,16 +67,17 @@ class AttemptStore:
 
     def ack(self, ref: AttemptRef) -> None:
         if ref in self.ended and not self.ended[ref].acked:
-            self._journal.append(event="ack", **_ref(ref))
+            # Not synced, as the next two: what a crash forgets of these is only said again.
+            self._journal.append(synced=False, event="ack", **_ref(ref))
             self.ended[ref] = replace(self.ended[ref], acked=True)
 
     def forget(self, ref: AttemptRef) -> None:
-        self._journal.append(event="forget", **_ref(ref))
+        self._journal.append(synced=False, event="forget", **_ref(ref))
         self._bury(ref)
 
     def note(self, event: str, ref: AttemptRef, **facts: Any) -> None:
         """For whoever reads the journal: nothing is decided by it."""
-        self._journal.append(event=event, **_ref(ref), **facts)
+        self._journal.append(synced=False, event=event, **_ref(ref), **facts)
 
     def entries(self) -> Iterator[Entry]:
         """What a compacted journal must still say."""
@@ -130,7 +136,8 @@ def _ref(ref: AttemptRef) -> Entry:
 def _hold_entry(held: HeldAttempt) -> Entry:
     return {
         "event": "hold",
-        "attempt": encode(held.attempt).decode(),
+        # A tenant's values are given again until the attempt runs, and stand nowhere.
+        "attempt": encode(msgspec.structs.replace(held.attempt, env={}, secrets=())).decode(),
         "boot_id": held.boot_id,
         "held_s": held.held_s,
         "cpus": sorted(held.cpus),

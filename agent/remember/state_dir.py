@@ -32,6 +32,10 @@ class StateDir:
     def meters(self) -> Path:
         return self.state / "meters.json"
 
+    @property
+    def archives(self) -> Path:
+        return self.state / "archives"
+
     def run(self, ref: AttemptRef) -> Path:
         return self.state / "runs" / f"{ref.attempt_id}-{ref.fence}"
 
@@ -41,6 +45,7 @@ class StateDir:
     def make(self) -> None:
         self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
         (self.state / "runs").mkdir(mode=0o711, exist_ok=True)
+        self.archives.mkdir(mode=0o700, exist_ok=True)
         self.checkpoints.mkdir(mode=0o711, parents=True, exist_ok=True)
 
     def remove_run(self, ref: AttemptRef) -> None:

@@ -31,7 +31,8 @@ class AttemptAdjuster:
         for run in self.attempts.runs.values():
             if run.attempt.cpus == 0 and run.cpus != (unowned := self.pool.unowned()):
                 run.cpus = unowned
-                self.launcher.retune(run)
+                if not run.preparing:
+                    self.launcher.retune(run)
 
     def _adjust(self, run: AttemptRun, attempt: DesiredAttempt) -> None:
         now, store = run.attempt, self.attempts.store
@@ -51,7 +52,8 @@ class AttemptAdjuster:
         store.hold(replace(store.held[now.ref], attempt=changed, cpus=run.cpus))
         self.gpus.set_controls(changed)
         run.write_clock(self.gpus.clock_mhz(changed))
-        if (now.cpus, now.memory_mib) != (changed.cpus, changed.memory_mib):
+        shared = (now.cpus, now.memory_mib) != (changed.cpus, changed.memory_mib)
+        if shared and not run.preparing:
             self.launcher.retune(run)
         self.respread()
 

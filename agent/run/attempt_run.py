@@ -13,13 +13,18 @@ from typing import Any
 from agent.measure.progress import Progress
 from agent.measure.sampler import LatestReading
 from agent.measure.speed import Speedometer
+from agent.remember.disk import write_in_place
 from agent.remember.files import read_json, write_whole
 from agent.run import processes
+from agent.run.environment import ranks_of
 from agent.run.processes import Process
+from agent.run.shim import EXIT_FILE
 from agent.wire import AttemptEnergy, DesiredAttempt, State
 
 # A shim that does not end this long after its processes should be dead is itself killed.
 OVERDUE_S = 10.0
+KILL_FILE = "kill.json"
+TOLD_BYTES = 8  # a number that the job reads
 
 
 @dataclass(slots=True)
@@ -30,12 +35,20 @@ class AttemptRun:
     held_s: float
     energy_start_mj: dict[str, int]
     progress: Progress
-    child: subprocess.Popen[bytes] | None = None
+    child: Process | None = None  # started by this agent, perhaps not yet with the claim
     shim: Process | None = None
+    preparing: bool = False  # its working directory is not whole yet
+    draft: Path | None = None  # the folder that becomes the working directory
+    waits_for: str = ""
+    unlaunched: bool = False  # taken up from an earlier agent, without the values it starts with
     stop_reason: str = ""
     kill_at_s: float | None = None
     pinned: frozenset[int] = field(default_factory=frozenset)
     speedometer: Speedometer = field(default_factory=Speedometer)
+
+    @property
+    def work(self) -> Path:
+        return self.directory / "work"
 
     @property
     def state(self) -> State:
@@ -45,14 +58,12 @@ class AttemptRun:
 
     def find_shim(self) -> None:
         """The shim that took the claim runs the attempt, whichever agent started it."""
-        if self.child is not None:
-            self.child.poll()
         if self.shim is None and (claim := read_json(self.directory / "claim")):
             self.shim = Process(claim["pid"], claim["start_ticks"])
 
     @property
     def exit_record(self) -> dict[str, Any] | None:
-        record: dict[str, Any] | None = read_json(self.directory / "exit.json")
+        record: dict[str, Any] | None = read_json(self.directory / EXIT_FILE)
         return record
 
     @property
@@ -60,7 +71,9 @@ class AttemptRun:
         """No shim runs and none is on its way."""
         if self.shim is not None:
             return not self.shim.alive
-        return self.child is None or self.child.poll() is not None
+        if (self.unlaunched or self.preparing) and self.kill_at_s is None:
+            return False
+        return self.child is None or not self.child.alive
 
     def stop(self, reason: str, grace_s: float, now_s: float) -> None:
         """Ask the shim to end it; asking again can only make the end come sooner."""
@@ -86,11 +99,10 @@ class AttemptRun:
         for pid in processes.holding(f"FAIRWATT_PROGRESS={self.directory / 'progress.jsonl'}"):
             if (ticks := processes.start_ticks(pid)) is not None:
                 Process(pid, ticks).send(signal.SIGKILL)
-        spec = read_json(self.directory / "spec.json") or {}
-        if spec.get("kill_argv"):
+        if kill_argv := read_json(self.directory / KILL_FILE):
             with contextlib.suppress(OSError, subprocess.SubprocessError):
                 subprocess.run(  # noqa: S603 - written by this agent
-                    spec["kill_argv"], capture_output=True, check=False, timeout=10
+                    kill_argv, capture_output=True, check=False, timeout=10
                 )
 
     def energy(
@@ -112,8 +124,7 @@ class AttemptRun:
             return
         begun = self.pids() - {self.shim.pid}
         processes.pin(begun, cpus)
-        gang = self.attempt.gang
-        if len(begun) >= (gang.local_world_size if gang else 1):
+        if len(begun) >= len(ranks_of(self.attempt)):
             self.pinned = cpus
 
     def allow_memory(self) -> None:
@@ -127,11 +138,14 @@ class AttemptRun:
 
     def write_cpus(self) -> None:
         """Written over, not replaced: a sandbox shows this very file."""
-        (self.directory / "cpus").write_text(f"{len(self.cpus)}\n")
+        self._tell("cpus", len(self.cpus))
 
     def write_clock(self, clock_mhz: int | None) -> None:
         """0: not locked. On an emulated GPU it is all that a program can go by."""
-        (self.directory / "clock").write_text(f"{clock_mhz or 0}\n")
+        self._tell("clock", clock_mhz or 0)
+
+    def _tell(self, name: str, number: int) -> None:
+        write_in_place(self.directory / name, f"{number:<{TOLD_BYTES - 1}}\n".encode(), TOLD_BYTES)
 
     def complaint(self) -> str:
         with contextlib.suppress(OSError):
@@ -141,6 +155,6 @@ class AttemptRun:
     def _signal(self, number: signal.Signals) -> None:
         if self.shim is not None:
             self.shim.send(number)
-        elif self.child is not None and self.child.poll() is None:
+        elif self.child is not None:
             # Before its handlers stand a shim just dies, and its attempt has not begun.
-            self.child.send_signal(number)
+            self.child.send(number)

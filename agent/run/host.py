@@ -12,11 +12,15 @@ from urllib.parse import urlsplit
 import psutil
 
 from agent.devices.base import DeviceSet
-from agent.run import cgroup
+from agent.run import cgroup, cgroup_v1
 from agent.run.cgroup import Cgroups, CgroupsError
-from agent.wire import ContainerTool, Features, MemoryLimit, NumaNode
+from agent.run.cgroup_v1 import CgroupsV1
+from agent.run.gpu_files import GpuFiles
+from agent.run.tenant_users import TenantUsers, User
+from agent.wire import ContainerTool, Features, MemoryLimit, NumaNode, Wall
 
 PROBE_TIMEOUT_S = 20.0
+CATATONIT = (Path("/usr/bin/catatonit"), Path("/usr/libexec/podman/catatonit"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +31,55 @@ class HostTools:
     cgroups: Cgroups | None
     numa: tuple[NumaNode, ...]
     cpus: tuple[int, ...]
+    gpu_files: GpuFiles
+    wall_options: tuple[str, ...] = ()
+    container_init: bool = False
 
 
-def probe(devices: DeviceSet, *, want_containers: bool) -> HostTools:
+def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> HostTools:
     notes: list[str] = []
     cgroups = _cgroups(notes)
+    walled = _bubblewrap(users.example, notes)
+    gpu_files = GpuFiles.of_devices(devices)
+    _note_gpus(gpu_files, cgroups, walled is not None, notes)
+    # Noted only: archives need no git, and a job with a commit is told by the node that has none.
+    _works(("git", "--version"), "working directories from git", notes)
     features = Features(
         cgroup=cgroups is not None,
-        bubblewrap=_bubblewrap(notes),
+        bubblewrap=walled is not None,
         affinity=_affinity(notes),
         memory_limit=MemoryLimit.CGROUP if cgroups else MemoryLimit.RLIMIT,
         containers=_containers(notes) if want_containers else None,
         clocks=devices.clocks,
         power_caps=devices.power_caps,
         memory_in_place=cgroups is not None or _raises_limits(notes),
+        wall=_wall(users, walled is not None),
+        workloads=True,
         notes=tuple(note[:200] for note in notes),
     )
-    return HostTools(features, cgroups, numa_nodes(), tuple(sorted(os.sched_getaffinity(0))))
+    return HostTools(
+        features,
+        cgroups,
+        numa_nodes(),
+        tuple(sorted(os.sched_getaffinity(0))),
+        gpu_files,
+        wall_options=walled or (),
+        container_init=_container_init(features.containers),
+    )
+
+
+def _wall(users: TenantUsers, namespaces: bool) -> Wall:
+    if users.uids is None:
+        return Wall.NONE
+    return Wall.NAMESPACES if namespaces else Wall.UID
+
+
+def _note_gpus(
+    gpu_files: GpuFiles, cgroups: Cgroups | None, walled: bool, notes: list[str]
+) -> None:
+    closed = cgroups is not None and isinstance(cgroups, CgroupsV1)
+    if gpu_files.files and not walled and not closed:
+        notes.append("GPUs of others are closed to attempts by CUDA_VISIBLE_DEVICES only")
 
 
 def memory_mib() -> int:
@@ -89,11 +125,15 @@ def _total_mib(meminfo: str) -> int:
 
 
 def _cgroups(notes: list[str]) -> Cgroups | None:
-    try:
-        return cgroup.delegated(Path("/proc/self/cgroup").read_text())
-    except (CgroupsError, OSError) as why:
-        notes.append(f"cgroup: {why}; memory is limited per process (RLIMIT_DATA)")
-        return None
+    own = Path("/proc/self/cgroup").read_text()
+    reasons = []
+    for find in (cgroup.delegated, cgroup_v1.mounted):
+        try:
+            return find(own)
+        except (CgroupsError, OSError) as why:
+            reasons.append(str(why))
+    notes.append(f"cgroup: {'; '.join(reasons)}; memory is limited per process (RLIMIT_DATA)")
+    return None
 
 
 def _raises_limits(notes: list[str]) -> bool:
@@ -105,10 +145,26 @@ def _raises_limits(notes: list[str]) -> bool:
     return _works((sys.executable, "-I", "-S", "-c", code), "raising a memory limit", notes)
 
 
-def _bubblewrap(notes: list[str]) -> bool:
-    """Really run one: having the program says nothing about being allowed to unshare."""
-    argv = ("bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc")
-    return _works((*argv, "--unshare-pid", "--unshare-ipc", "--", "true"), "bubblewrap", notes)
+def _bubblewrap(user: User | None, notes: list[str]) -> tuple[str, ...] | None:
+    """Really run one, as a tenant would be: having it says nothing about being allowed to unshare.
+
+    What it is called with beside the rest, or None.
+    """
+    argv = ("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    probe = (*argv, "--unshare-pid", "--unshare-ipc", "--unshare-net")
+    for options in (("--unshare-user", "--disable-userns"), ("--unshare-user",)):
+        tried: list[str] = []
+        if _works((*probe, *options, "--", "true"), "bubblewrap", tried, user):
+            return options
+    notes += tried
+    return None
+
+
+def _container_init(tool: ContainerTool | None) -> bool:
+    """podman has a program for it that may be missing."""
+    if tool is ContainerTool.PODMAN:
+        return any(path.exists() for path in CATATONIT)
+    return tool is ContainerTool.DOCKER
 
 
 def _affinity(notes: list[str]) -> bool:
@@ -126,13 +182,20 @@ def _containers(notes: list[str]) -> ContainerTool | None:
     return next(tools, None)
 
 
-def _works(argv: tuple[str, ...], what: str, notes: list[str]) -> bool:
+def _works(argv: tuple[str, ...], what: str, notes: list[str], user: User | None = None) -> bool:
     if shutil.which(argv[0]) is None:
         notes.append(f"{what}: {argv[0]} is not installed")
         return False
     try:
         done = subprocess.run(  # noqa: S603 - the probes above, nobody's input
-            argv, capture_output=True, check=False, timeout=PROBE_TIMEOUT_S
+            argv,
+            capture_output=True,
+            check=False,
+            timeout=PROBE_TIMEOUT_S,
+            user=user.uid if user else None,
+            group=user.gid if user else None,
+            extra_groups=[] if user else None,
+            cwd="/",
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         notes.append(f"{what}: {error}")

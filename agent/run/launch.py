@@ -2,47 +2,38 @@
 
 import json
 import logging
-import os
-import pwd
+import shutil
 import subprocess
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
+from agent.files.artifacts import keep_declared
+from agent.remember.disk import write_in_place
 from agent.remember.files import write_whole
 from agent.remember.state_dir import StateDir
-from agent.run import sandbox, shim
-from agent.run.attempt_run import AttemptRun
+from agent.run import container
+from agent.run.attempt_run import KILL_FILE, AttemptRun
+from agent.run.cgroup import Group
+from agent.run.container import ValueNotPassableError
 from agent.run.cpus import real
-from agent.run.environment import job_environment, process_environments
+from agent.run.environment import ranks_of
 from agent.run.host import HostTools
-from agent.run.sandbox import JobCommand, Places
-from agent.wire import DesiredAttempt
+from agent.run.leftovers import remove_leftovers
+from agent.run.sandbox import SandboxPaths
+from agent.run.shim import EXIT_BYTES, EXIT_FILE, SPEC_FILE
+from agent.run.shims import Shims
+from agent.run.spec import SpecWriter, obstacle
+from agent.run.tenant_users import NoSuchUserError, TenantUsers, User, give
+from agent.wire import DesiredAttempt, SecretValue
 
 log = logging.getLogger("fairwatt.agent")
 
 TOOL_TIMEOUT_S = 10.0
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of the attempt's own in it
 
 
 class UnsupportedError(Exception):
     """This node cannot run the attempt, and why."""
-
-
-class NoSuchUserError(Exception):
-    """The user that attempts should run as is not on this host."""
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    uid: int
-    gid: int
-
-    @classmethod
-    def named(cls, name: str) -> "User":
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            raise NoSuchUserError(f"no user {name!r} on this host") from None
-        return cls(entry.pw_uid, entry.pw_gid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,128 +42,92 @@ class Launcher:
     host: HostTools
     node: str
     install_id: str
-    user: User | None = None
+    users: TenantUsers
+    shims: Shims = field(default_factory=Shims)
 
     def check(self, attempt: DesiredAttempt) -> None:
-        if attempt.image and self.host.features.containers is None:
-            raise UnsupportedError(f"no container tool on this node for image {attempt.image}")
+        try:
+            user = self.users.of(attempt.tenant_id)
+            if attempt.image:
+                container.env_lines(attempt.env)
+        except (NoSuchUserError, ValueNotPassableError) as why:
+            raise UnsupportedError(str(why)) from None
+        if why_not := obstacle(attempt, self.host, user):
+            raise UnsupportedError(why_not)
 
     def launch(self, run: AttemptRun) -> None:
         """Start a shim; if one was started before a crash too, only one can take the claim."""
-        places, real_cpus = self._lay_out(run), self._real_cpus(run)
-        spec = self._spec(run.attempt, places, real_cpus)
-        write_whole(run.directory / "spec.json", json.dumps(spec).encode(), mode=0o600)
-        with (run.directory / "shim.log").open("ab") as log:
-            run.child = subprocess.Popen(  # noqa: S603 - our own shim, by its path
-                [sys.executable, "-I", "-S", shim.__file__, str(run.directory)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd="/",
-            )
+        attempt, real_cpus = run.attempt, self._real_cpus(run)
+        user = self.users.of(attempt.tenant_id)
+        writer = SpecWriter(
+            attempt=attempt,
+            host=self.host,
+            node=self.node,
+            name=self.unique_name(attempt),
+            directory=run.directory,
+            places=self._lay_out(run, user),
+            user=user,
+            shared_memory=self._shared_memory(attempt, user),
+            lease=self.state_dir.lease,
+        )
+        spec = writer.spec(real_cpus, self._cgroup(attempt, real_cpus))
+        write_whole(
+            run.directory / KILL_FILE, json.dumps(spec["kill_argv"]).encode(), durable=False
+        )
+        # Not durable: after a reboot it is not started again.
+        document = json.dumps(spec).encode()
+        write_whole(run.directory / SPEC_FILE, document, mode=0o600, durable=False)
+        run.child = self.shims.start(run.directory)
         run.pinned = real_cpus
 
-    def _lay_out(self, run: AttemptRun) -> Places:
-        places = Places(
+    def _lay_out(self, run: AttemptRun, user: User | None) -> SandboxPaths:
+        attempt, directory = run.attempt, run.directory
+        places = SandboxPaths(
             state=self.state_dir.state,
-            work=run.directory / "work",
-            progress=run.directory / "progress.jsonl",
-            checkpoints=self.state_dir.checkpoint(run.attempt.checkpoint_key),
-            cpus=run.directory / "cpus",
-            clock=run.directory / "clock",
+            work=run.work,
+            progress=directory / "progress.jsonl",
+            checkpoints=self.state_dir.checkpoint(attempt.checkpoint_key),
+            cpus=directory / "cpus",
+            clock=directory / "clock",
+            secrets=directory / "secrets",
+            mounts=attempt.mounts,
+            devices=self.host.gpu_files.of(attempt.gpu_uuids),
         )
-        run.directory.mkdir(mode=0o711, exist_ok=True)
-        places.work.mkdir(exist_ok=True)
-        places.checkpoints.mkdir(exist_ok=True)
-        places.progress.touch()
+        directory.mkdir(mode=0o711, exist_ok=True)
+        for own in (places.work, places.checkpoints, places.secrets):
+            own.mkdir(mode=0o700, exist_ok=True)
+            own.chmod(0o700)
+        places.progress.touch(mode=0o600)
+        # Room for the exit code is taken now, when an attempt can still be refused.
+        write_in_place(directory / EXIT_FILE, b"", EXIT_BYTES, mode=0o600)
         run.write_cpus()
-        run.write_clock(run.attempt.clock_mhz)
+        run.write_clock(attempt.clock_mhz)
         for path in (places.cpus, places.clock):
             path.chmod(0o644)
-        if self.user is not None:
-            for path in (places.work, places.progress, places.checkpoints):
-                os.chown(path, self.user.uid, self.user.gid)
+        keep_declared(directory, attempt)
+        given = _write_secrets(places.secrets, attempt.secrets)
+        for path in (places.work, places.progress, places.checkpoints, places.secrets, *given):
+            give(path, user)
         return places
 
-    def _spec(
-        self, attempt: DesiredAttempt, places: Places, real_cpus: frozenset[int]
-    ) -> dict[str, object]:
-        env = job_environment(
-            attempt,
-            node=self.node,
-            work=places.work,
-            progress=places.progress,
-            checkpoints=places.checkpoints,
-            cpus=places.cpus,
-            clock=places.clock,
-        )
-        extras = process_environments(attempt.gang)
-        names = sandbox.container_env(env) | frozenset(extras[0])
-        commands = [
-            self._command(attempt, places, real_cpus, names, local) for local in range(len(extras))
-        ]
-        cgroup_procs = self._cgroup(attempt, real_cpus)
-        contained = commands[0].container is not None
-        limited = attempt.memory_mib and not cgroup_procs and not contained
-        user = None if contained else self.user
-        if contained:
-            # The tool needs the agent's own home and runtime directory to find its containers.
-            env = {**os.environ} | {name: env[name] for name in names if name in env}
-        return {
-            "processes": [
-                {"argv": command.argv, "env": env | extra}
-                for command, extra in zip(commands, extras, strict=True)
-            ],
-            "wrapped": commands[0].wrapped,
-            "kill_argv": self._kill_argv(commands),
-            "cwd": str(places.work),
-            "uid": user.uid if user else None,
-            "gid": user.gid if user else None,
-            "cpus": sorted(real_cpus) if self.host.features.affinity else [],
-            "cgroup_procs": cgroup_procs,
-            "data_limit_bytes": attempt.memory_mib << 20 if limited else 0,
-            "grace_s": attempt.grace_s,
-            "log_cap_bytes": attempt.log_cap_bytes,
-            "lease_file": str(self.state_dir.lease),
-        }
+    def _shared_memory(self, attempt: DesiredAttempt, user: User | None) -> Path:
+        """Of its containers; those are several where it has several processes."""
+        path = SHARED_MEMORY / self.unique_name(attempt)
+        if attempt.image:
+            path.mkdir(mode=0o700, exist_ok=True)
+            give(path, user)
+        return path
 
-    def _command(
-        self,
-        attempt: DesiredAttempt,
-        places: Places,
-        real_cpus: frozenset[int],
-        env_names: frozenset[str],
-        local: int,
-    ) -> JobCommand:
-        features = self.host.features
-        if attempt.image and features.containers:
-            return sandbox.contained(
-                features.containers,
-                attempt.image,
-                attempt.argv,
-                places,
-                name=self._container(attempt, local),
-                gpu_uuids=attempt.gpu_uuids,
-                cpus=real_cpus,
-                memory_mib=attempt.memory_mib,
-                env_names=env_names,
-            )
-        if features.bubblewrap:
-            return sandbox.bubblewrapped(attempt.argv, places)
-        return JobCommand(attempt.argv)
-
-    def _kill_argv(self, commands: list[JobCommand]) -> list[str]:
-        names = [command.container for command in commands if command.container]
-        tool = self.host.features.containers
-        return [tool, "kill", *names] if tool and names else []
-
-    def _cgroup(self, attempt: DesiredAttempt, real_cpus: frozenset[int]) -> str:
-        if self.host.cgroups is None:
-            return ""
+    def _cgroup(self, attempt: DesiredAttempt, real_cpus: frozenset[int]) -> Group | None:
+        """A container's is made by its tool."""
+        if self.host.cgroups is None or attempt.image:
+            return None
         group = self.host.cgroups.make(self.unique_name(attempt))
         group.limit(real_cpus, attempt.memory_mib)
-        return str(group.procs)
+        if self.host.cgroups.pids:
+            group.limit_pids(attempt.pids_limit)
+        group.deny(self.host.gpu_files.numbers_but(attempt.gpu_uuids))
+        return group
 
     def retune(self, run: AttemptRun) -> None:
         """Bring a running attempt to its CPUs and memory; it is not stopped for it."""
@@ -180,9 +135,8 @@ class Launcher:
         real_cpus = self._real_cpus(run)
         run.write_cpus()
         if attempt.image and tool:
-            processes = attempt.gang.local_world_size if attempt.gang else 1
-            names = [self._container(attempt, local) for local in range(processes)]
-            self._run_tool(sandbox.changed(tool, names, real_cpus, attempt.memory_mib))
+            names = [f"{self.unique_name(attempt)}-{local}" for local, _ in _numbered(attempt)]
+            self._run_tool(container.changed(tool, names, real_cpus, attempt.memory_mib))
         elif self.host.cgroups is None:
             run.allow_memory()
         else:
@@ -204,7 +158,11 @@ class Launcher:
     def _run_tool(self, argv: tuple[str, ...]) -> None:
         try:
             done = subprocess.run(  # noqa: S603 - the container tool, with names of our own
-                argv, capture_output=True, check=False, timeout=TOOL_TIMEOUT_S
+                argv,
+                capture_output=True,
+                check=False,
+                timeout=TOOL_TIMEOUT_S,
+                env=container.tool_environment(),
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             log.warning("%s: %s", argv[:2], error)
@@ -212,12 +170,38 @@ class Launcher:
         if done.returncode != 0:
             log.warning("%s: %s", argv[:2], done.stderr.decode(errors="replace").strip()[-200:])
 
-    def _container(self, attempt: DesiredAttempt, local: int) -> str:
-        return f"{self.unique_name(attempt)}-{local}"
+    def out_of_memory(self, run: AttemptRun) -> bool:
+        """Asked before the group is gone."""
+        if self.host.cgroups is None or run.attempt.image:
+            return False
+        return self.host.cgroups.existing(self.unique_name(run.attempt)).out_of_memory()
 
     def clean_up(self, run: AttemptRun) -> None:
-        if self.host.cgroups is not None:
-            self.host.cgroups.existing(self.unique_name(run.attempt)).remove()
+        name = self.unique_name(run.attempt)
+        if self.host.cgroups is not None and not run.attempt.image:
+            self.host.cgroups.existing(name).remove()
+        for left in (run.directory / "secrets", SHARED_MEMORY / name):
+            shutil.rmtree(left, ignore_errors=True)
+        for path in run.directory.glob("env.*"):
+            path.unlink()
+
+    def clean_up_tenant(self, attempt: DesiredAttempt) -> None:
+        """Only of a uid that is the tenant's alone."""
+        if self.users.uids is not None and attempt.tenant_id is not None:
+            remove_leftovers(self.users.uids.of(attempt.tenant_id).uid)
 
     def unique_name(self, attempt: DesiredAttempt) -> str:
         return f"fairwatt-{self.install_id[:8]}-{attempt.attempt_id}-{attempt.fence}"
+
+
+def _numbered(attempt: DesiredAttempt) -> list[tuple[int, int]]:
+    return list(enumerate(ranks_of(attempt)))
+
+
+def _write_secrets(directory: Path, secrets: tuple[SecretValue, ...]) -> list[Path]:
+    written = []
+    for each in secrets:
+        if each.file is not None:
+            write_whole(directory / each.file, each.value.encode(), mode=0o400, durable=False)
+            written.append(directory / each.file)
+    return written

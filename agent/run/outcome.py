@@ -2,13 +2,14 @@
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agent.measure.sampler import LatestReading
+from agent.run import sandbox
 from agent.run.attempt_run import AttemptRun
-from agent.wire import AttemptReport, DesiredAttempt, End, State
+from agent.wire import AttemptRef, AttemptReport, End, State
 
 LAST_WORDS_BYTES = 2048
 
@@ -24,6 +25,8 @@ class AttemptOutcome:
     signal: int | None = None
     detail: str = ""
     dropped: int = 0
+    failed_rank: int | None = None
+    out_of_memory: bool = False
 
 
 def outcome_of(run: AttemptRun, end: End, now_s: float) -> AttemptOutcome:
@@ -38,7 +41,14 @@ def outcome_of(run: AttemptRun, end: End, now_s: float) -> AttemptOutcome:
         signal=record["signal"],
         detail=run.stop_reason if end is not End.EXITED else _why(record, run.directory),
         dropped=record["dropped"],
+        failed_rank=record.get("failed_rank"),
     )
+
+
+def with_memory(outcome: AttemptOutcome, memory_mib: int) -> AttemptOutcome:
+    """The kernel ended a process of it for its limit."""
+    happened = f"out of memory: more than its {memory_mib} MiB"
+    return replace(outcome, out_of_memory=True, detail=f"{happened}; {outcome.detail}")
 
 
 def ended_report(
@@ -63,13 +73,15 @@ def ended_report(
         log_bytes_dropped=outcome.dropped,
         energy=run.energy(end_mj, latest),
         speed=run.speedometer.speed(),
+        out_of_memory=outcome.out_of_memory,
+        failed_rank=outcome.failed_rank,
     )
 
 
-def refused_report(attempt: DesiredAttempt, why: str) -> AttemptReport:
+def refused_report(ref: AttemptRef, why: str) -> AttemptReport:
     return AttemptReport(
-        attempt_id=attempt.attempt_id,
-        fence=attempt.fence,
+        attempt_id=ref.attempt_id,
+        fence=ref.fence,
         state=State.ENDED,
         end=End.REFUSED,
         detail=why[:2000],
@@ -82,8 +94,11 @@ def _why(record: Mapping[str, Any], directory: Path) -> str:
         happened = f"killed by {_signal_name(record['signal'])}"
     else:
         happened = f"exit code {record['exit_code']}"
-    said = _last_words(directory / "stderr.log") if record["exit_code"] != 0 else ""
-    return ": ".join(part for part in (happened, record["detail"], said) if part)
+    said = ""
+    if record["exit_code"] != 0:
+        said = _last_words(directory / record.get("stderr", "stderr.log"))
+    parts = (happened, record["detail"], sandbox.explained(said) or said)
+    return ": ".join(part for part in parts if part)
 
 
 def _signal_name(number: int) -> str:

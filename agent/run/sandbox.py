@@ -1,97 +1,104 @@
-"""Ways to run a command: as it is, in bubblewrap, or in a container."""
+"""Ways to run a command: as it is, or in bubblewrap."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.wire import ContainerTool
+from agent.run import mount_points
+from agent.wire import Mount
+
+# Empty inside, and the attempt's own: others write there outside.
+OWN = ("/tmp", "/var/tmp", "/run")  # noqa: S108
+# What of /run programs need: names of hosts, and the driver's daemon.
+KEPT = ("/run/systemd/resolve", "/run/nvidia-persistenced")
+NOT_FOUND = "bwrap: execvp "
+VISIBLE = (
+    "inside the wall the host's files are visible, but {own} and the agent's own directory are "
+    "empty; a program that lies there has to come with the working directory or a mount"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SandboxPaths:
     """What of the node's state an attempt may write to; all else of it stays hidden."""
 
     state: Path
     work: Path
     progress: Path
     checkpoints: Path
-    cpus: Path  # read only, as the next
+    cpus: Path  # read only, as the next two
     clock: Path
+    secrets: Path
+    mounts: tuple[Mount, ...] = ()
+    devices: tuple[str, ...] = ()
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        return tuple(map(str, (self.work, self.progress, self.checkpoints)))
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        return tuple(map(str, (self.cpus, self.clock, self.secrets)))
 
 
 @dataclass(frozen=True, slots=True)
 class JobCommand:
     argv: tuple[str, ...]
+    env: Mapping[str, str]
+    hidden: tuple[str, ...] = ()  # arguments that no process list shows
     wrapped: bool = False  # the first process is bubblewrap's and passes no signal on
     container: str | None = None
 
 
-def bubblewrapped(argv: Sequence[str], places: Places) -> JobCommand:
-    """The host read-only, /tmp and process ids its own, the agent's state out of sight."""
-    writable = (places.work, places.progress, places.checkpoints)
-    binds = [part for path in writable for part in ("--bind", str(path), str(path))]
-    return JobCommand(
-        (
-            *("bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc"),
-            *("--tmpfs", "/tmp", "--tmpfs", str(places.state), *binds),  # noqa: S108
-            *("--ro-bind", str(places.cpus), str(places.cpus)),
-            *("--ro-bind", str(places.clock), str(places.clock)),
-            *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"),
-            *("--chdir", str(places.work), "--", *argv),
-        ),
-        wrapped=True,
-    )
-
-
-def contained(
-    tool: ContainerTool,
-    image: str,
+def bubblewrapped(
     argv: Sequence[str],
-    places: Places,
+    env: Mapping[str, str],
+    places: SandboxPaths,
     *,
-    name: str,
-    gpu_uuids: Sequence[str],
-    cpus: Collection[int],
-    memory_mib: int,
-    env_names: Collection[str],
+    options: Sequence[str] = (),
+    tmp_bytes: int = 0,
+    network: bool = True,
 ) -> JobCommand:
-    writable = (places.work, places.progress, places.checkpoints)
-    volumes = [part for path in writable for part in ("--volume", f"{path}:{path}")]
-    told = (places.cpus, places.clock)
-    volumes += [part for path in told for part in ("--volume", f"{path}:{path}:ro")]
-    # Values come from the tool's own environment, so they do not show in the process list.
-    env = [part for key in sorted(env_names) for part in ("--env", key)]
-    return JobCommand(
-        (
-            *(tool.value, "run", "--rm", "--init", "--name", name, "--network", "host"),
-            *("--ipc", "host", "--workdir", str(places.work), *volumes, *env),
-            *_share(cpus, memory_mib),
-            *_gpus(tool, gpu_uuids),
-            *("--", image, *argv),
-        ),
-        container=name,
+    """The host read-only; devices, /tmp, process ids and ipc its own; the agent's state hidden.
+
+    The environment comes by a file, as arguments: the tool itself must not follow a tenant's
+    LD_PRELOAD, and nobody shall read the values in its command line.
+    """
+    size = ("--size", str(tmp_bytes)) if tmp_bytes else ()
+    makes_room, closes_room = mount_points.opened(places.mounts, OWN)
+    hidden = (
+        *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", *options),
+        *(() if network else ("--unshare-net",)),
+        *("--ro-bind", "/", "/", *makes_room, "--dev", "/dev", "--proc", "/proc"),
+        *(part for path in OWN for part in (*size, "--tmpfs", path)),
+        *_each("--ro-bind-try", KEPT),
+        *("--tmpfs", str(places.state)),
+        *_each("--dev-bind-try", places.devices),
+        *_each("--bind", places.writable),
+        *_each("--ro-bind", places.readable),
+        *_mounts(places.mounts),
+        *closes_room,
+        *("--remount-ro", str(places.state)),
+        *("--chdir", str(places.work), "--clearenv"),
+        *(part for name, value in env.items() for part in ("--setenv", name, value)),
     )
+    return JobCommand(("bwrap", "--args", "--", *argv), {}, hidden, wrapped=True)
 
 
-def changed(
-    tool: ContainerTool, names: Sequence[str], cpus: Collection[int], memory_mib: int
-) -> tuple[str, ...]:
-    """What gives running containers another share."""
-    return (tool.value, "update", *_share(cpus, memory_mib), *names)
+def explained(said: str) -> str:
+    """Why a program was not found, for somebody who does not see the wall."""
+    if not said.startswith(NOT_FOUND):
+        return ""
+    return f"{said.removeprefix(NOT_FOUND)}: {VISIBLE.format(own=', '.join(OWN))}"
 
 
-def container_env(env: Mapping[str, str]) -> frozenset[str]:
-    """The image brings its own PATH and libraries."""
-    return frozenset(env) - {"PATH", "LD_LIBRARY_PATH", "CUDA_HOME", "HOME"}
+def _each(option: str, paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part for path in paths for part in (option, path, path))
 
 
-def _share(cpus: Collection[int], memory_mib: int) -> tuple[str, ...]:
-    memory = ("--memory", f"{memory_mib}m") if memory_mib else ()
-    pinned = ("--cpuset-cpus", ",".join(map(str, sorted(cpus)))) if cpus else ()
-    return (*memory, *pinned)
-
-
-def _gpus(tool: ContainerTool, uuids: Sequence[str]) -> tuple[str, ...]:
-    if tool is ContainerTool.DOCKER:
-        return ("--gpus", f'"device={",".join(uuids)}"')
-    return tuple(part for uuid in uuids for part in ("--device", f"nvidia.com/gpu={uuid}"))
+def _mounts(mounts: Iterable[Mount]) -> tuple[str, ...]:
+    return tuple(
+        part
+        for mount in mounts
+        for part in ("--ro-bind" if mount.read_only else "--bind", mount.path, mount.target)
+    )

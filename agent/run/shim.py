@@ -1,26 +1,30 @@
 """Runs one attempt's processes and keeps their exit code, whatever becomes of the agent.
 
-Started by path with nothing but the standard library: `python -I -S shim.py RUN_DIRECTORY`.
-Reads spec.json; SIGTERM means "stop within the grace in stop.json"; ends by writing exit.json.
+Forked by `shim_server.py`, so that only the standard library is imported here. Reads spec.json;
+SIGTERM means "stop within the grace in stop.json"; ends by writing exit.json.
 """
 
 import contextlib
 import ctypes
 import json
 import os
-import resource
 import selectors
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+from agent.run.capped_log import CappedLog
+from agent.run.confine import confine
+
+PR_SET_CHILD_SUBREAPER = 36
 LOOK_S = 0.2  # how often lease and deadlines are looked at
-TAIL_BYTES = 64 * 1024  # the end of a log that outgrew its cap: tracebacks stand there
+SCRATCH_S = 2.0  # how often the room that it takes is
+SPEC_FILE = "spec.json"
+EXIT_FILE, EXIT_BYTES = "exit.json", 4096
+LONGEST_DETAIL = 500  # characters: with it the record fits, whatever they are
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # as shells say it
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -31,16 +35,13 @@ def now_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def write_durably(path: Path, document: dict[str, Any]) -> None:
-    draft = path.with_suffix(".draft")
-    with draft.open("w") as file:
-        json.dump(document, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    os.fsync(directory)
-    os.close(directory)
+def keep_exit(run: Path, document: dict[str, Any]) -> None:
+    """Over the spaces that the agent has put there: on a full disk there is room for it too."""
+    data = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    descriptor = os.open(run / EXIT_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.pwrite(descriptor, data.ljust(EXIT_BYTES), 0)
+    os.fsync(descriptor)
+    os.close(descriptor)
 
 
 def claim(run: Path) -> bool:
@@ -57,84 +58,61 @@ def claim(run: Path) -> bool:
     return True
 
 
-class CappedLog:
-    """A file with a cap: the head as it comes, and at the end the last bytes of what was cut."""
-
-    def __init__(self, path: Path, cap: int) -> None:
-        self._file = path.open("wb", buffering=0)
-        self._room = max(cap - TAIL_BYTES, cap // 2)
-        self._tail_room = cap - self._room
-        self._tail = bytearray()
-        self.dropped = 0
-
-    def write(self, data: bytes) -> None:
-        head, rest = data[: self._room], data[self._room :]
-        self._room -= len(head)
-        with contextlib.suppress(OSError):  # a full disk must not end the attempt
-            self._file.write(head)
-        self._tail += rest
-        if (excess := len(self._tail) - self._tail_room) > 0:
-            self.dropped += excess
-            del self._tail[:excess]
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._file.write(self._tail)
-            os.fsync(self._file.fileno())
-        self._file.close()
-
-
 class Shim:
     def __init__(self, run: Path, spec: dict[str, Any]) -> None:
         self.run, self.spec = run, spec
-        self.logs = {
-            name: CappedLog(run / f"{name}.log", spec["log_cap_bytes"]) for name in LOG_NAMES
-        }
+        self.logs: list[CappedLog] = []
         self.pipes = selectors.DefaultSelector()
         self.children: list[subprocess.Popen[bytes]] = []
         self.codes: dict[int, int] = {}
+        self.failed: int | None = None
+        self.started_s = self.measured_s = now_s()
         self.kill_at_s: float | None = None
         self.why = "exited"
         self.detail = ""
+        self._trouble, self._troubled = os.pipe()
 
     def start(self) -> None:
         for process in self.spec["processes"]:
-            child = subprocess.Popen(  # noqa: S603 - to run it is the purpose; no shell
-                process["argv"],
-                env=process["env"],
-                cwd=self.spec["cwd"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                umask=0o022,
-                user=self.spec["uid"],
-                group=self.spec["gid"],
-                extra_groups=None if self.spec["uid"] is None else [],
-                preexec_fn=self._limits(),  # noqa: PLW1509 - there are no threads here
-            )
+            with _hidden_arguments(process) as (argv, descriptors):
+                child = subprocess.Popen(  # noqa: S603 - to run it is the purpose; no shell
+                    argv,
+                    env=process["env"],
+                    cwd=self.spec["cwd"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                    umask=0o022,
+                    pass_fds=descriptors,
+                    preexec_fn=self._confined(),  # noqa: PLW1509 - there are no threads here
+                )
             self.children.append(child)
-            for name, pipe in zip(LOG_NAMES, (child.stdout, child.stderr), strict=True):
+            for path, pipe in zip(process["logs"], (child.stdout, child.stderr), strict=True):
                 assert pipe  # noqa: S101 - PIPE was asked for
                 os.set_blocking(pipe.fileno(), False)
-                self.pipes.register(pipe, selectors.EVENT_READ, self.logs[name])
+                log = CappedLog(self.run / path, self.spec["log_cap_bytes"])
+                self.logs.append(log)
+                self.pipes.register(pipe, selectors.EVENT_READ, log)
 
-    def _limits(self) -> Callable[[], None]:
-        spec = self.spec
+    def _confined(self) -> Callable[[], None]:
+        spec, parent = self.spec, os.getpid()
 
         def apply() -> None:
-            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if spec["cgroup_procs"]:
-                Path(spec["cgroup_procs"]).write_text(str(os.getpid()))
-            if spec["cpus"]:
-                os.sched_setaffinity(0, spec["cpus"])
-            if spec["data_limit_bytes"]:
-                # RLIMIT_DATA, not RLIMIT_AS: CUDA reserves far more addresses than it uses.
-                limit = spec["data_limit_bytes"]
-                resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            try:
+                confine(spec, parent)
+            except OSError as error:
+                # The parent is only told that something went wrong.
+                os.write(self._troubled, f"the job could not be confined: {error}".encode())
+                raise
 
         return apply
+
+    def trouble(self, error: Exception) -> str:
+        os.set_blocking(self._trouble, False)
+        with contextlib.suppress(BlockingIOError):
+            return os.read(self._trouble, 1000).decode(errors="replace")
+        return f"cannot start: {error}"
 
     def watch(self, wake: int) -> None:
         self.pipes.register(wake, selectors.EVENT_READ)
@@ -146,6 +124,7 @@ class Shim:
                     self._pump(key.fileobj, key.data)
             self._reap()
             self.watch_lease()
+            self._watch_limits()
             if self.kill_at_s is not None and now_s() >= self.kill_at_s:
                 self._kill()
 
@@ -161,9 +140,22 @@ class Shim:
             lease = json.loads(Path(self.spec["lease_file"]).read_text())
         except (OSError, ValueError):
             return  # the agent is just starting over; it or the next look will find the lease
+        lease = lease.get("attempts", {}).get(self.spec.get("attempt"), lease)
         grace_s = min(self.spec["grace_s"], lease["run_lease_s"] / 4)
         if now_s() >= lease["kill_at_s"] - grace_s:
             self.stop("lease_lost", lease["kill_at_s"] - now_s())
+
+    def _watch_limits(self) -> None:
+        time_limit_s = self.spec["time_limit_s"]
+        if time_limit_s is not None and now_s() >= self.started_s + time_limit_s:
+            self.stop("time_limit", self.spec["grace_s"])
+        if self.spec["scratch_bytes"] and now_s() >= self.measured_s + SCRATCH_S:
+            self.measured_s = now_s()
+            if takes_more(self.spec["scratch"], self.spec["scratch_bytes"]):
+                self.detail = (
+                    f"it took more than its {self.spec['scratch_bytes'] >> 20} MiB of disk"
+                )
+                self.stop("exited", 0.0)
 
     def stop(self, why: str, grace_s: float) -> None:
         """Ask all to end; asked again, the earlier deadline and the first reason stay."""
@@ -199,27 +191,29 @@ class Shim:
         with contextlib.suppress(ChildProcessError):
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = found
-                if pid in {child.pid for child in self.children}:
+                if pid in (pids := [child.pid for child in self.children]):
                     self.codes[pid] = os.waitstatus_to_exitcode(status)
-                    if self.codes[pid] != 0 and self.kill_at_s is None and self._alive():
-                        self._gang_broken(self.codes[pid])
+                    if self.codes[pid] != 0 and self.failed is None:
+                        self._failed(pids.index(pid), self.codes[pid])
 
-    def _gang_broken(self, code: int) -> None:
-        self.detail = f"one process of the gang ended with {code}; the others were stopped"
-        self.stop("exited", self.spec["grace_s"])
+    def _failed(self, number: int, code: int) -> None:
+        """The first that fails speaks for all: those that follow were stopped for it."""
+        self.failed = number
+        if self.kill_at_s is None and self._alive():
+            self.detail = f"one process of the gang ended with {code}; the others were stopped"
+            self.stop("exited", self.spec["grace_s"])
 
     def sweep(self) -> None:
         """Nothing outlives its attempt: as subreaper this process inherits what others leave."""
         mine = os.getpid()
         for _ in range(50):
-            left = _pids(lambda stat: stat.parent == mine)
-            for pid in left:
-                _quietly(os.kill, pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
+            try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
-            if not left:
+            except ChildProcessError:
                 return
+            for pid in _pids(lambda stat: stat.parent == mine):
+                _quietly(os.kill, pid, signal.SIGKILL)
             time.sleep(0.01)
 
     def drain(self) -> None:
@@ -236,27 +230,58 @@ class Shim:
             else:
                 self.pipes.unregister(pipe)
 
-    def finish(self, started_s: float, error: tuple[int, str] | None = None) -> None:
-        for log in self.logs.values():
+    def finish(self, error: tuple[int, str] | None = None) -> None:
+        for log in self.logs:
             log.close()
-        codes = list(self.codes.values())
-        first_bad = next((code for code in codes if code), 0)
+        failed = None if self.failed is None else self.spec["processes"][self.failed]
+        first_bad = 0 if self.failed is None else self.codes[self.children[self.failed].pid]
         code, self.detail = error or (first_bad, self.detail)
-        write_durably(
-            self.run / "exit.json",
+        keep_exit(
+            self.run,
             {
                 "exit_code": code if code >= 0 else None,
                 "signal": -code if code < 0 else None,
                 "why": self.why,
-                "detail": self.detail,
-                "started_s": started_s,
+                "detail": self.detail[:LONGEST_DETAIL],
+                "started_s": self.started_s,
                 "ended_s": now_s(),
-                "dropped": sum(log.dropped for log in self.logs.values()),
+                "dropped": sum(log.dropped for log in self.logs),
+                "failed_rank": failed and failed["rank"],
+                "stderr": (failed or self.spec["processes"][0])["logs"][1],
             },
         )
 
 
-LOG_NAMES = ("stdout", "stderr")
+@contextlib.contextmanager
+def _hidden_arguments(process: dict[str, Any]) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """Those with a tenant's values go by a file without a name: any user can list command lines."""
+    if not process["hidden"]:
+        yield process["argv"], ()
+        return
+    program, option, *rest = process["argv"]
+    descriptor = os.memfd_create("arguments")
+    try:
+        os.write(descriptor, b"".join(each.encode() + b"\0" for each in process["hidden"]))
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield [program, option, str(descriptor), *rest], (descriptor,)
+    finally:
+        os.close(descriptor)
+
+
+def takes_more(paths: list[str], most: int) -> bool:
+    """Whether what lies below the paths fills more blocks than that; links are not followed."""
+    taken = 0
+    waiting = list(paths)
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    taken += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                if taken > most:
+                    return True
+    return False
 
 
 class Stat:
@@ -300,11 +325,12 @@ def main(run: Path) -> None:
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     if not claim(run):
         return
-    shim = Shim(run, json.loads((run / "spec.json").read_text()))
-    started_s = now_s()
+    shim = Shim(run, json.loads((run / SPEC_FILE).read_text()))
+    # It holds the tenant's values.
+    (run / SPEC_FILE).unlink()
     shim.watch_lease()
     if shim.kill_at_s is not None:
-        shim.finish(started_s)
+        shim.finish()
         return
     try:
         shim.start()
@@ -312,13 +338,9 @@ def main(run: Path) -> None:
         shim.stop("exited", 0)
         shim.sweep()
         code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
-        shim.finish(started_s, (code, f"cannot start: {error}"))
+        shim.finish((code, shim.trouble(error)))
         return
     shim.watch(wake.fileno())
     shim.sweep()
     shim.drain()
-    shim.finish(started_s)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    shim.finish()

@@ -58,7 +58,7 @@ class AttemptStopper:
 
     def end_if_over(self, run: AttemptRun) -> None:
         """Notice the end of an attempt, and make it come where the lease is lost or time is up."""
-        if self.lease.lapsed:
+        if self.lease.lapsed_for(run.attempt.attempt_id):
             self._stop(run, "lease lost", 0.0)
         run.enforce(self.clock())
         # Looked at in this order: a shim writes its record before it dies.
@@ -70,17 +70,31 @@ class AttemptStopper:
             never_began = run.shim is None and run.stop_reason
             self.conclude(run, End.STOPPED if never_began else End.SHIM_LOST)
 
-    def conclude(self, run: AttemptRun, end: End) -> None:
-        """The attempt is over: read the meters, take back clocks and caps, then free the GPUs."""
+    def conclude_rebooted(self, run: AttemptRun, boot_id: str) -> None:
+        """Of another boot: it died with it, unless it had written how it ended before."""
+        record = run.exit_record
+        run.energy_start_mj = {}  # the counters of now are others
+        end = End.NODE_REBOOTED if record is None else End(record["why"])
+        self.conclude(run, end, None if record is None else boot_id)
+
+    def conclude(self, run: AttemptRun, end: End, boot_id: str | None = None) -> None:
+        """The attempt is over: read the meters, take back clocks and caps, then free the GPUs.
+
+        `boot_id` is that of its record's times, if it is not this one.
+        """
         ref, store = run.attempt.ref, self.attempts.store
         self.gpus.measure(run)
         ended = outcome.outcome_of(run, end, self.clock())
+        if self.launcher.out_of_memory(run):
+            ended = outcome.with_memory(ended, run.attempt.memory_mib)
         self.launcher.clean_up(run)
         end_mj = self.gpus.take_back(run.attempt)
         self.pool.release(ref.attempt_id)
         del self.attempts.runs[ref]
+        if self.attempts.last_of_tenant(run.attempt):
+            self.launcher.clean_up_tenant(run.attempt)
         report = outcome.ended_report(run, ended, end_mj, self.gpus.sampler.latest)
-        store.release(EndedAttempt(report, self.boot_id, ended.ended_s))
+        store.release(EndedAttempt(report, boot_id or self.boot_id, ended.ended_s))
         if ref in self.attempts.fenced:
             store.ack(ref)
         log.info("attempt %s ended: %s %s", ref.attempt_id, end, ended.detail)

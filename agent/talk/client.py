@@ -1,37 +1,49 @@
 """The client of the service: one request in, one typed answer or one of four troubles out."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import httpx
+from msgspec import to_builtins
 
 from agent.wire import (
+    ARTIFACT_PATH,
+    BELL_PATH,
     LOGS_PATH,
     REGISTER_PATH,
     SYNC_PATH,
     TELEMETRY_PATH,
+    WORKDIR_PATH,
+    ArtifactPart,
+    ArtifactTaken,
     AttemptRef,
     Code,
     Desired,
     Logs,
     LogsTaken,
-    Problem,
     Register,
     Registered,
-    ServiceMessage,
+    ReportedProblem,
     Sync,
     Telemetry,
     TelemetryTaken,
+    Unreadable,
     WireError,
     decode_answer,
+    decode_desired,
     encode,
 )
 
-Answer = TypeVar("Answer", bound=ServiceMessage)
+Answer = TypeVar("Answer")
 TIMEOUT_S = 10.0
 LONGEST_RETRY_S = 60.0
+FILE_TIMEOUT_S = 60.0
+RING = b"ring"
+# The service writes a line every ten seconds.
+BELL_SILENCE_S = 30.0
 
 
 class UnavailableError(Exception):
@@ -69,43 +81,109 @@ class ServiceClient:
         self._client = httpx.AsyncClient(base_url=server)
 
     async def register(self, message: Register) -> Registered:
-        return await self._post(REGISTER_PATH, encode(message), Registered)
+        return await self._post(REGISTER_PATH, encode(message), partial(decode_answer, Registered))
 
-    async def sync(self, message: Sync) -> Desired:
-        return await self._post(SYNC_PATH, encode(message), Desired)
+    async def sync(self, message: Sync) -> tuple[Desired, tuple[Unreadable, ...]]:
+        return await self._post(SYNC_PATH, encode(message), decode_desired)
 
     async def telemetry(self, message: Telemetry) -> TelemetryTaken:
-        return await self._post(TELEMETRY_PATH, encode(message), TelemetryTaken)
+        return await self._post(
+            TELEMETRY_PATH, encode(message), partial(decode_answer, TelemetryTaken)
+        )
 
     async def logs(self, message: Logs) -> LogsTaken:
-        return await self._post(LOGS_PATH, encode(message), LogsTaken)
+        return await self._post(LOGS_PATH, encode(message), partial(decode_answer, LogsTaken))
+
+    async def workdir(
+        self, ref: AttemptRef, epoch: int, start: int
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """The archive from a byte on, or from 0 where the service knows no ranges: pieces of it."""
+        query = {"epoch": epoch, "fence": ref.fence}
+        headers = self._headers() | ({"Range": f"bytes={start}-"} if start else {})
+        path = WORKDIR_PATH.format(attempt_id=ref.attempt_id)
+        try:
+            async with self._client.stream(
+                "GET", path, params=query, headers=headers, timeout=self._file_timeout
+            ) as response:
+                if not response.is_success:
+                    raise trouble(response.status_code, await response.aread(), response.headers)
+                offset = start if response.status_code == httpx.codes.PARTIAL_CONTENT else 0
+                async for data in response.aiter_raw():
+                    yield offset, data
+                    offset += len(data)
+        except httpx.HTTPError as error:
+            raise UnavailableError(f"{type(error).__name__}: {error}") from error
+
+    async def artifact(
+        self, ref: AttemptRef, name: str, part: ArtifactPart, data: bytes
+    ) -> ArtifactTaken:
+        path = ARTIFACT_PATH.format(attempt_id=ref.attempt_id, name=name)
+        asked = self._client.put(
+            path,
+            params=_query(part),
+            content=data,
+            headers=self._headers(),
+            timeout=self._file_timeout,
+        )
+        return await _answered(asked, partial(decode_answer, ArtifactTaken))
+
+    @property
+    def _file_timeout(self) -> httpx.Timeout:
+        """Of each piece; how long all of them take is nobody's business."""
+        return httpx.Timeout(self.timeout_s, read=FILE_TIMEOUT_S, write=FILE_TIMEOUT_S)
+
+    async def rings(self) -> AsyncIterator[bool]:
+        """While the service keeps the bell: each line it writes, and whether that was a ring.
+
+        A connection over which nothing comes is taken for dead, whatever the network believes.
+        """
+        lasting = httpx.Timeout(self.timeout_s, read=BELL_SILENCE_S)
+        try:
+            async with self._client.stream(
+                "GET", BELL_PATH, headers=self._headers(), timeout=lasting
+            ) as response:
+                if not response.is_success:
+                    raise trouble(response.status_code, await response.aread(), response.headers)
+                async for lines in response.aiter_raw():
+                    yield RING in lines
+        except httpx.HTTPError as error:
+            raise UnavailableError(f"{type(error).__name__}: {error}") from error
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _post(self, path: str, body: bytes, kind: type[Answer]) -> Answer:
-        headers = {"Content-Type": "application/json"}
-        if self.token is not None:
-            headers["Authorization"] = f"Bearer {self.token}"
-        try:
-            response = await self._client.post(
-                path, content=body, headers=headers, timeout=self.timeout_s
-            )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise UnavailableError(f"{type(error).__name__}: {error}") from error
-        if not response.is_success:
-            raise trouble(response.status_code, response.content, response.headers)
-        try:
-            return decode_answer(kind, response.content)
-        except WireError as error:
-            raise UnavailableError(f"an answer that cannot be read: {error}") from error
+    def _headers(self) -> dict[str, str]:
+        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+
+    async def _post(self, path: str, body: bytes, decode: Callable[[bytes], Answer]) -> Answer:
+        headers = {"Content-Type": "application/json", **self._headers()}
+        asked = self._client.post(path, content=body, headers=headers, timeout=self.timeout_s)
+        return await _answered(asked, decode)
+
+
+async def _answered(asked: Awaitable[httpx.Response], decode: Callable[[bytes], Answer]) -> Answer:
+    try:
+        response = await asked
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise UnavailableError(f"{type(error).__name__}: {error}") from error
+    if not response.is_success:
+        raise trouble(response.status_code, response.content, response.headers)
+    try:
+        return decode(response.content)
+    except WireError as error:
+        raise UnavailableError(f"an answer that cannot be read: {error}") from error
+
+
+def _query(part: ArtifactPart) -> dict[str, str | int]:
+    said = {name: value for name, value in to_builtins(part).items() if value not in (None, "")}
+    return said | {"packed": "true" if part.packed else "false"}
 
 
 def trouble(status: int, body: bytes, headers: Mapping[str, str]) -> Exception:
     try:
-        problem = decode_answer(Problem, body)
+        problem = decode_answer(ReportedProblem, body)
     except WireError:
-        problem = Problem()
+        problem = ReportedProblem()
     said = f"{status} {problem.code} {problem.detail or problem.title}".strip()
     if status == httpx.codes.CONFLICT and problem.code == Code.STALE_EPOCH:
         return FencedError(said)

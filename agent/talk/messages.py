@@ -17,11 +17,11 @@ from agent.wire import (
     AttemptRef,
     Desired,
     Inventory,
-    LogChunk,
+    LogPiece,
     Power,
     Register,
     Registered,
-    Sample,
+    SampleReport,
     State,
     Sync,
     Telemetry,
@@ -80,13 +80,18 @@ class NodeMessages:
     def accept(self, desired: Desired, sent_s: float) -> None:
         """Take an answer; the lease counts from when its question was sent."""
         if self.clock() < sent_s + desired.run_lease_s:
-            self.lease.renew(sent_s, desired.run_lease_s)
+            own = {
+                attempt.attempt_id: attempt.run_lease_s
+                for attempt in desired.attempts
+                if attempt.run_lease_s is not None
+            }
+            self.lease.renew(sent_s, desired.run_lease_s, own)
         self.supervisor.apply(desired, sent_s)
         # What still runs here is not cut off: the service has seen the node empty, or will.
         if desired.power_on or not self.supervisor.attempts.runs:
             self._switch(on=desired.power_on)
 
-    def telemetry(self, epoch: int, batch: tuple[Sample, ...]) -> Telemetry:
+    def telemetry(self, epoch: int, batch: tuple[SampleReport, ...]) -> Telemetry:
         return Telemetry(
             epoch=epoch,
             boot_id=self.boot_id,
@@ -96,7 +101,7 @@ class NodeMessages:
             host=host_reading(),
         )
 
-    def log_chunks(self) -> tuple[LogChunk, ...]:
+    def log_chunks(self) -> tuple[LogPiece, ...]:
         attempts = self.supervisor.attempts
         ended = [self._log_source(ref, ended=True) for ref in attempts.store.ended]
         running = [self._log_source(ref, ended=False) for ref in attempts.runs]

@@ -42,7 +42,7 @@ def _running(run: AttemptRun, gpus: AttemptGpus, now_s: float) -> AttemptReport:
         fence=run.attempt.fence,
         state=run.state,
         ran_s=max(0.0, now_s - run.held_s),
-        detail=run.stop_reason[:2000],
+        detail=(run.stop_reason or run.waits_for)[:2000],
         progress_step=run.progress.step,
         checkpoint_step=run.progress.checkpoint_step,
         checkpoint_age_s=run.progress.checkpoint_age_s(now_s),
@@ -59,13 +59,16 @@ def _waiting(attempt: DesiredAttempt, why: str) -> AttemptReport:
 
 def _gpu_status(uuid: str, attempts: NodeAttempts, gpus: AttemptGpus) -> GpuStatus:
     latest, setting = gpus.sampler.latest[uuid], gpus.controls.settings[uuid]
+    holder = attempts.holder(uuid)
+    # A node that takes no work says so of the GPUs that it could be given for.
+    fault = latest.fault or (attempts.shortage()[:200] if holder is None else "")
     return GpuStatus(
         uuid=uuid,
-        healthy=not latest.fault,
+        healthy=not fault,
         energy_mj=latest.energy_mj,
         energy_method=latest.method,
-        health_reason=latest.fault,
-        attempt_id=attempts.holder(uuid),
+        health_reason=fault,
+        attempt_id=holder,
         clock_mhz=setting.clock_mhz,
         power_cap_w=setting.power_cap_w,
         control_refusal=gpus.controls.refusals[uuid],

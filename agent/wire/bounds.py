@@ -41,8 +41,26 @@ Slug = Annotated[str, text(64, r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")]
 TypeName = Annotated[str, text(64, r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")]
 Key = Annotated[str, text(64, r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")]
 Token = Annotated[str, text(256, r"[A-Za-z0-9_.~-]{8,256}")]
+# What jobs give: the service refuses at submit what an agent could not read.
+IMAGE = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
+ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+MOST_ARGUMENTS, LONGEST_ARGUMENT, LONGEST_IMAGE, LONGEST_ENV_NAME = 1024, 32_768, 512, 256
+# No dot first and no slash: it is a name in a folder, never a way out of it.
+FILE_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+# Neither empty, `.` nor `..` between two slashes, and neither root nor working directory itself.
+_STEP = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._@+-]+"
+ABSOLUTE_PATH = rf"(?:/{_STEP})+"
+RELATIVE_PATH = rf"{_STEP}(?:/{_STEP})*"
+LONGEST_FILE_NAME, LONGEST_PATH, LONGEST_URL, LONGEST_SECRET = 128, 1024, 2048, 65_536
+MOST_MOUNTS, MOST_ARTIFACTS, MOST_SECRETS = 32, 32, 64
+COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+# No name and password in it: those would stand in every listing.
+GIT_URL = r"https?://[A-Za-z0-9][A-Za-z0-9._:-]*/[A-Za-z0-9._~/+-]+"
+AbsolutePath = Annotated[str, text(LONGEST_PATH, ABSOLUTE_PATH)]
 Short = Annotated[str, text(200)]
 Detail = Annotated[str, text(2000)]
 
 MAX_GPUS = 64  # a node's free GPUs are one 64-bit mask in the service
 MAX_ATTEMPTS = 256
+MAX_BLOB_BYTES = 2**40  # 1 TiB; a setting of the service is far below
+MAX_RANK = 2**20

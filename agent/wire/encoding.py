@@ -2,12 +2,13 @@
 
 import json
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from agent.wire.faults import check
 from agent.wire.message import ServiceMessage, WireError
+from agent.wire.sync import AttemptRef, Desired, DesiredAttempt
 
 Message = TypeVar("Message")
 Answer = TypeVar("Answer", bound=ServiceMessage)
@@ -36,6 +37,38 @@ def decode(kind: type[Message], body: bytes) -> Message:
 def decode_answer(kind: type[Answer], body: bytes) -> Answer:
     """What the service says to an agent that may be older than it."""
     return decode(kind, body)
+
+
+class Unreadable(NamedTuple):
+    """An attempt that this agent cannot make out, and why."""
+
+    ref: AttemptRef
+    why: str
+
+
+def decode_desired(body: bytes) -> tuple[Desired, tuple[Unreadable, ...]]:
+    """One attempt that cannot be read must not make the node deaf to all the others."""
+    try:
+        return decode(Desired, body), ()
+    except WireError:
+        plain = _plain(body)
+        if not isinstance(plain, dict) or not isinstance(plain.get("attempts"), list):
+            raise
+    readable, unreadable = [], []
+    for each in plain["attempts"]:
+        try:
+            check(DesiredAttempt, each)
+        except WireError as error:
+            unreadable.append(Unreadable(_ref_of(each), str(error)))
+        else:
+            readable.append(each)
+    return decode(Desired, encode({**plain, "attempts": readable})), tuple(unreadable)
+
+
+def _ref_of(attempt: Any) -> AttemptRef:
+    """Of one without even a number and a fence nothing can be said to the service."""
+    check(AttemptRef, attempt)
+    return AttemptRef(attempt["attempt_id"], attempt["fence"])
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from agent.wire.bounds import Count, Fence, Id
+from agent.wire.bounds import MAX_RANK, Count, Fence, Id
 from agent.wire.message import AgentMessage, ServiceMessage
 
 MAX_CHUNK_BYTES = 64 * 1024
@@ -17,18 +17,22 @@ class Stream(StrEnum):
     STDERR = "stderr"
 
 
-class LogChunk(AgentMessage, frozen=True):
+Rank = Annotated[int, Meta(ge=0, le=MAX_RANK)]
+
+
+class LogPiece(AgentMessage, frozen=True):
     attempt_id: Id
     fence: Fence
     stream: Stream
     offset: Count
     data: Annotated[bytes, Meta(max_length=MAX_CHUNK_BYTES)]
     final: bool = False  # nothing follows after this chunk
+    rank: Rank | None = None  # whose stream it is; null: of all processes on the node together
 
 
 class Logs(AgentMessage, frozen=True):
     epoch: Id
-    chunks: Annotated[tuple[LogChunk, ...], Meta(max_length=MAX_CHUNKS)]
+    chunks: Annotated[tuple[LogPiece, ...], Meta(max_length=MAX_CHUNKS)]
 
 
 class LogOffset(ServiceMessage, frozen=True):
@@ -38,6 +42,7 @@ class LogOffset(ServiceMessage, frozen=True):
     stream: Stream
     offset: Count
     closed: bool = False
+    rank: Rank | None = None
 
 
 class LogsTaken(ServiceMessage, frozen=True):

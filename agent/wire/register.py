@@ -39,6 +39,16 @@ class EnergyMethod(StrEnum):
 class ContainerTool(StrEnum):
     PODMAN = "podman"
     DOCKER = "docker"
+    APPTAINER = "apptainer"
+    ENROOT = "enroot"
+
+
+class Wall(StrEnum):
+    """What keeps attempts of two tenants apart on one node."""
+
+    NONE = "none"  # nothing: the service places one tenant at a time here
+    UID = "uid"  # a user of its own for each tenant
+    NAMESPACES = "namespaces"  # that, and mounts, processes and ipc of its own
 
 
 class Features(AgentMessage, frozen=True):
@@ -52,6 +62,9 @@ class Features(AgentMessage, frozen=True):
     clocks: bool = False
     power_caps: bool = False
     memory_in_place: bool = False  # whether a running attempt can be given more memory
+    wall: Wall = Wall.NONE
+    # Whether the agent knows workdir, mounts, artifacts, secrets, processes and limits at all.
+    workloads: bool = False
     notes: Annotated[tuple[Short, ...], Meta(max_length=32)] = ()
 
 

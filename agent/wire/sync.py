@@ -6,8 +6,18 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from agent.wire.bounds import (
+    ENV_NAME,
+    IMAGE,
+    LONGEST_ARGUMENT,
+    LONGEST_ENV_NAME,
+    LONGEST_IMAGE,
     MAX_ATTEMPTS,
     MAX_GPUS,
+    MAX_RANK,
+    MOST_ARGUMENTS,
+    MOST_ARTIFACTS,
+    MOST_MOUNTS,
+    MOST_SECRETS,
     BootId,
     Count,
     Cpus,
@@ -30,9 +40,10 @@ from agent.wire.bounds import (
 )
 from agent.wire.message import AgentMessage, ServiceMessage, WireError
 from agent.wire.register import EnergyMethod
+from agent.wire.workload import ArtifactPath, Mount, Processes, SecretValue, Workdir
 
-EnvName = Annotated[str, text(256, r"[A-Za-z_][A-Za-z0-9_]*")]
-Argument = Annotated[str, text(32_768)]
+EnvName = Annotated[str, text(LONGEST_ENV_NAME, ENV_NAME)]
+Argument = Annotated[str, text(LONGEST_ARGUMENT)]
 
 
 class State(StrEnum):
@@ -51,6 +62,8 @@ class End(StrEnum):
     REFUSED = "refused"  # never started here; the detail says why
     NODE_REBOOTED = "node_rebooted"
     SHIM_LOST = "shim_lost"  # killed from outside, exit code unknown
+    INPUT_FAILED = "input_failed"  # never started: what it brings along cannot be had or used
+    TIME_LIMIT = "time_limit"  # it ran for as long as its time_limit_s
 
 
 class Power(StrEnum):
@@ -111,6 +124,8 @@ class AttemptReport(AgentMessage, frozen=True):
     log_bytes_dropped: Count = 0
     energy: Annotated[tuple[AttemptEnergy, ...], Meta(max_length=MAX_GPUS)] = ()
     speed: Speed | None = None
+    out_of_memory: bool = False  # the kernel ended a process of it for its memory limit
+    failed_rank: Annotated[int, Meta(ge=0, le=MAX_RANK)] | None = None  # whose exit code it is
 
     def __post_init__(self) -> None:
         if (self.state is State.ENDED) != (self.end is not None):
@@ -153,10 +168,13 @@ class Sync(AgentMessage, frozen=True):
 
 
 class Gang(ServiceMessage, frozen=True):
-    """This node's part: processes `first_rank` … `first_rank + local_world_size - 1`."""
+    """This node's part: processes `first_rank` … `first_rank + local_world_size - 1`.
 
-    first_rank: Annotated[int, Meta(ge=0, le=2**20)]
-    world_size: Annotated[int, Meta(ge=1, le=2**20)]
+    Given with every attempt, also with one of a single process: RANK and its like are always set.
+    """
+
+    first_rank: Annotated[int, Meta(ge=0, le=MAX_RANK)]
+    world_size: Annotated[int, Meta(ge=1, le=MAX_RANK)]
     local_world_size: Annotated[int, Meta(ge=1, le=256)]
     node_rank: Annotated[int, Meta(ge=0, le=2**16)]
     nodes: Annotated[int, Meta(ge=1, le=2**16)]
@@ -174,18 +192,30 @@ class DesiredAttempt(ServiceMessage, frozen=True):
     attempt_id: Id
     fence: Fence
     job_id: Id
-    argv: Annotated[tuple[Argument, ...], Meta(min_length=1, max_length=1024)]
+    argv: Annotated[tuple[Argument, ...], Meta(min_length=1, max_length=MOST_ARGUMENTS)]
     gpu_uuids: Annotated[tuple[Uuid, ...], Meta(min_length=1, max_length=MAX_GPUS)]
     cpus: Cpus  # how many; the agent picks which, near the GPUs; 0: whatever others leave
     memory_mib: Mebibytes  # 0: no limit
     checkpoint_key: Key  # the same for every attempt of a job
     env: Annotated[dict[EnvName, Argument], Meta(max_length=1024)] = field(default_factory=dict)
-    image: Annotated[str, text(512, r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")] | None = None
+    image: Annotated[str, text(LONGEST_IMAGE, IMAGE)] | None = None
     clock_mhz: Megahertz | None = None
     power_cap_w: Watts | None = None
     gang: Gang | None = None
     grace_s: Annotated[float, Meta(ge=0, le=3600)] = 30.0
     log_cap_bytes: Annotated[int, Meta(ge=0, le=2**32)] = 16 * 2**20  # of each stream
+    run_lease_s: Lease | None = None  # how long it may live unheard; null: the answer's own
+    tenant_id: Id | None = None  # one uid per tenant; null: of an older service
+    processes: Processes = Processes.ONE
+    workdir: Workdir | None = None
+    mounts: Annotated[tuple[Mount, ...], Meta(max_length=MOST_MOUNTS)] = ()
+    artifacts: Annotated[tuple[ArtifactPath, ...], Meta(max_length=MOST_ARTIFACTS)] = ()
+    # Like `env`: in every answer until the attempt is reported as running, and never journalled.
+    secrets: Annotated[tuple[SecretValue, ...], Meta(max_length=MOST_SECRETS)] = ()
+    time_limit_s: Annotated[float, Meta(ge=0.1, le=10**9)] | None = None  # of this attempt
+    pids_limit: Annotated[int, Meta(ge=0, le=2**22)] = 0  # processes and threads; 0: no limit
+    scratch_mib: Mebibytes = 0  # of the working directory and its own /tmp; 0: no limit
+    network: bool = True
 
     def __post_init__(self) -> None:
         if not self.argv[0]:
@@ -211,6 +241,7 @@ class Desired(ServiceMessage, frozen=True):
     """All that should run on the node: what runs and is not listed is stopped.
 
     `acks` name the ended attempts the service has recorded; the agent reports each until then.
+    `run_lease_s` is the shortest of its attempts' leases, for agents that know no others.
     """
 
     next_sync_s: Interval
@@ -239,7 +270,7 @@ class Code(StrEnum):
     STALE_FENCE = "stale_fence"  # the attempts in `stale` are no longer this node's: kill them
 
 
-class Problem(ServiceMessage, frozen=True):
+class ReportedProblem(ServiceMessage, frozen=True):
     """Whatever else the problem document says is for people."""
 
     code: Short = ""

@@ -13,7 +13,7 @@ MAX_SAMPLES = 2048
 BootMs = Annotated[int, Meta(ge=0, le=2**53)]
 
 
-class Sample(AgentMessage, frozen=True):
+class SampleReport(AgentMessage, frozen=True):
     """One reading; (uuid, boot id, sequence) names it, so that a repeated one counts once.
 
     `attempt_id` is who held the GPU in the interval that ends with this reading: one reading is
@@ -44,7 +44,7 @@ class Telemetry(AgentMessage, frozen=True):
     epoch: Id
     boot_id: BootId
     sent_boot_ms: BootMs
-    samples: Annotated[tuple[Sample, ...], Meta(max_length=MAX_SAMPLES)]
+    samples: Annotated[tuple[SampleReport, ...], Meta(max_length=MAX_SAMPLES)]
     samples_shed: Count = 0  # since the agent started; the oldest go first
     host: HostReading | None = None
 

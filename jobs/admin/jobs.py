@@ -35,7 +35,7 @@ class EventInline(ReadOnlyInline):
 
 @admin.register(Job)
 class JobAdmin(StaffActs, HistoryAdmin):
-    """Without `env`, where tenants keep secrets."""
+    """Without the values of `env`, where tenants keep secrets."""
 
     list_display = (
         "id",
@@ -57,7 +57,7 @@ class JobAdmin(StaffActs, HistoryAdmin):
     search_help_text = "Id, beginning of the name, or id of the array"
     list_select_related = ("tenant", "cluster")
     date_hierarchy = "submitted_at"
-    exclude = ("env",)
+    exclude = ("sealed_env",)
     inlines = (AttemptInline, DependencyInline, EventInline)
     actions = ("cancel", "hold", "release")
 

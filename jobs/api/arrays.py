@@ -24,6 +24,7 @@ class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
     """Many jobs of one kind, submitted as one; list them with `/jobs/?array=`."""
 
     resource = "arrays"
+    summaries = {"create": "Submit an array"}
     rights = {
         "list": "jobs.read",
         "retrieve": "jobs.read",
@@ -31,7 +32,7 @@ class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
         "cancel": "jobs.cancel",
     }
     output = structs.ArrayOut
-    outputs = {"retrieve": structs.ArrayDetailOut, "cancel": structs.ArrayCancelOut}
+    outputs = {"retrieve": structs.ArrayDetailOut, "cancel": structs.CancelledOut}
     inputs = {"create": ArraySpec}
     filters = {"tenant": NamedFilter(Tenant, "tenant"), "name": TextFilter()}
 
@@ -52,6 +53,6 @@ class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
 
         def effect() -> Answer:
             done = services.array_cancel(caller=self.caller, array=self.row(), now=timezone.now())
-            return Answer(show(structs.ArrayCancelOut, done))
+            return Answer(show(structs.CancelledOut, done))
 
         return self.write(effect)

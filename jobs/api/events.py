@@ -11,7 +11,15 @@ from rest_framework.request import Request
 
 from jobs import selectors
 from jobs.api import structs
-from jobs.api.event_stream import CONTENT_TYPE, EventStream, frame, news, stream_response
+from jobs.api.event_stream import (
+    CONTENT_TYPE,
+    WAITS_ITSELF,
+    EventsToFollow,
+    EventStream,
+    frame,
+    news,
+    stream_response,
+)
 from jobs.lifecycle import TERMINAL
 from jobs.models import Job, JobEvent
 from rest.json import JSONRenderer
@@ -33,27 +41,35 @@ class StreamRenderer(BaseRenderer):
 class EventSchema(AutoSchema):
     """Adds the stream to what the list answers."""
 
+    about = "Of a stream: the last id that was received; what came after it follows."
+
     def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
         responses = super()._get_response_bodies(direction)
-        content = responses["200"]["content"]
-        event = node_of(structs.EventOut).example()
+        event = node_of(self.view.output).example()
         example = frame(event["id"], event).decode()
+        content = responses["200"]["content"]
         content[CONTENT_TYPE] = {"schema": {"type": "string"}, "example": example}
-        ended = "The job has ended and there is nothing after Last-Event-ID: do not come back."
-        return {**responses, "204": {"description": ended}}
+        return responses
 
     def _get_parameters(self) -> list[dict[str, Any]]:
-        about = "Of a stream: the last id that was received; what came after it follows."
         return [
             *super()._get_parameters(),
             {
                 "name": LAST_EVENT_ID,
                 "in": "header",
                 "required": False,
-                "description": about,
+                "description": self.about,
                 "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
             },
         ]
+
+
+class JobEventSchema(EventSchema):
+    """The stream of one job ends with the job."""
+
+    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
+        ended = "The job has ended and there is nothing after Last-Event-ID: do not come back."
+        return {**super()._get_response_bodies(direction), "204": {"description": ended}}
 
 
 class JobEventViewSet(ListMixin):
@@ -63,13 +79,13 @@ class JobEventViewSet(ListMixin):
     rights = {"list": "job_events.read"}
     output = structs.EventOut
     renderer_classes = (JSONRenderer, StreamRenderer)
-    schema = EventSchema()
+    schema = JobEventSchema()
 
     def rows(self) -> QuerySet[JobEvent]:
         return selectors.job_events(self.caller, self._job().pk)
 
     def list(self, request: Request, **kwargs: Any) -> HttpResponse:
-        after = _last_event_id(request)
+        after = last_event_id(request) or 0
         if isinstance(request.accepted_renderer, StreamRenderer):
             return self._stream(after)  # type: ignore[return-value]
         return super().list(request, **kwargs)
@@ -78,6 +94,8 @@ class JobEventViewSet(ListMixin):
         job = self._job()
         if job.state in TERMINAL and not news(self.caller, job.pk, after):
             return HttpResponse(status=204)
+        if WAITS_ITSELF in self.request.META:
+            return EventsToFollow(self.caller, job.pk, after)
         return stream_response(EventStream(self.caller, job.pk, after))
 
     def _job(self) -> Job:
@@ -87,8 +105,10 @@ class JobEventViewSet(ListMixin):
         return job
 
 
-def _last_event_id(request: Request) -> int:
-    given = request.META.get("HTTP_LAST_EVENT_ID", "0")
+def last_event_id(request: Request) -> int | None:
+    given = request.META.get("HTTP_LAST_EVENT_ID")
+    if given is None:
+        return None
     if not re.fullmatch(r"[0-9]{1,18}", given):
         detail = "Send the id of the last event you received, a whole number."
         raise Invalid.at(LAST_EVENT_ID, "invalid_last_event_id", detail)

@@ -28,6 +28,21 @@ class ProfileFilter(TextFilter):
         return qs.filter(profile__in=found)
 
 
+class LabelFilter(TextFilter):
+    """One label with its value, as in `team=vision`."""
+
+    schema = {"type": "string", "pattern": "^[^=]+=", "maxLength": 300, "example": "team=vision"}
+
+    def read(self, text: str) -> str:
+        if not text.partition("=")[0] or "=" not in text or len(text) > 300:
+            raise ValueError("Write a label and its value, as in team=vision.")
+        return text
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        name, _, wanted = value.partition("=")
+        return qs.filter(**{f"{self.field_name}__contains": {name: wanted}})
+
+
 class BoundedFilter(IntegerFilter):
     """A whole number from 1 to `most`."""
 

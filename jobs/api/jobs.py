@@ -12,30 +12,22 @@ from rest_framework.request import Request
 from clusters.models import Cluster
 from jobs import selectors, services
 from jobs.api import structs
-from jobs.api.filters import NamedFilter, ProfileFilter
+from jobs.api.filters import LabelFilter, NamedFilter, ProfileFilter
 from jobs.models import Job
 from jobs.services import ItemResult
 from jobs.specs import JobPatch, JobsBulk, JobSpec
-from rest.filters import ChoiceFilter, InstantFilter, IntegerFilter, TextFilter
-from rest.problems import Problem
+from rest.filters import (
+    ChoiceFilter,
+    InstantFilter,
+    IntegerFilter,
+    ListFilter,
+    TextFilter,
+    filtered,
+)
+from rest.problems import Contradiction, Problem
 from rest.structs import show
 from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, UpdateMixin
 from tenancy.models import Tenant
-
-
-class LabelFilter(TextFilter):
-    """One label with its value, as in `team=vision`."""
-
-    schema = {"type": "string", "pattern": "^[^=]+=", "maxLength": 300, "example": "team=vision"}
-
-    def read(self, text: str) -> str:
-        if not text.partition("=")[0] or "=" not in text or len(text) > 300:
-            raise ValueError("Write a label and its value, as in team=vision.")
-        return text
-
-    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        name, _, wanted = value.partition("=")
-        return qs.filter(labels__contains={name: wanted})
 
 
 class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
@@ -49,16 +41,25 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         "bulk": "jobs.submit",
         "partial_update": "jobs.write",
         "cancel": "jobs.cancel",
+        "cancel_many": "jobs.cancel",
         "hold": "jobs.hold",
         "release": "jobs.hold",
     }
     output = structs.JobOut
-    outputs = {"retrieve": structs.JobDetailOut, "bulk": structs.BulkOut}
+    outputs = {
+        "create": structs.JobMadeOut,
+        "retrieve": structs.JobDetailOut,
+        "bulk": structs.BulkOut,
+        "cancel_many": structs.CancelledOut,
+    }
     inputs = {"create": JobSpec, "bulk": JobsBulk, "partial_update": JobPatch}
     filters = {
         "tenant": NamedFilter(Tenant, "tenant"),
         "cluster": NamedFilter(Cluster, "cluster"),
-        "state": ChoiceFilter(Job.State),
+        "ids": ListFilter(IntegerFilter("id"), help_text="Jobs by id, with commas between."),
+        "state": ListFilter(
+            ChoiceFilter(Job.State), help_text="One state, or several with commas between."
+        ),
         "name": TextFilter(),
         "array": IntegerFilter(),
         "profile": ProfileFilter(),
@@ -67,15 +68,17 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         "submitted_after": InstantFilter("submitted_at", "gte"),
         "submitted_before": InstantFilter("submitted_at", "lt"),
     }
+    query_parameters = {"cancel_many": filters}
     ordering_fields = ("id", "submitted_at", "priority")
     etag_prefix = "job"
+    summaries = {"create": "Submit a job"}
 
     def rows(self) -> QuerySet[Job]:
         return selectors.jobs(self.caller)
 
     def members(self, row: Job) -> Mapping[str, Any]:
         owns = row.tenant_id == self.caller.tenant_id
-        env_keys = sorted(row.env) if owns else None
+        env_keys = row.env_names if owns else None
         if self.action == "retrieve":
             return {"env_keys": env_keys, "depends_on": selectors.dependencies(row)}
         return {"env_keys": env_keys}
@@ -84,7 +87,7 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
         return services.job_submit(caller=self.caller, spec=values, now=timezone.now())
 
     def perform_update(self, row: Job, changes: Mapping[str, Any]) -> Job:
-        return services.job_update(caller=self.caller, job=row, changes=changes)
+        return services.job_update(caller=self.caller, job=row, changes=changes, now=timezone.now())
 
     @action(detail=False, methods=["post"])
     def bulk(self, request: Request, **kwargs: Any) -> HttpResponse:
@@ -95,6 +98,25 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
             now = timezone.now()
             results = services.jobs_submit_bulk(caller=self.caller, items=sent.jobs, now=now)
             return Answer(_bulk_out(results))
+
+        return self.write(effect)
+
+    @action(detail=False, methods=["post"], url_path="cancel")
+    def cancel_many(self, request: Request, **kwargs: Any) -> HttpResponse:
+        """Cancel every job that the list would show with the same filters; at least one is needed.
+
+        Those that agents run are asked to stop, and are cancelled when they have.
+        """
+        if not request.query_params:
+            detail = "Say which jobs, with the filters of the list; `?array=7` for one array's."
+            raise Contradiction(detail, code="filter_missing")
+        rows = filtered(self.rows(), request, self.list_filters())
+
+        def effect() -> Answer:
+            done = services.jobs_cancel(
+                caller=self.caller, rows=rows, asked=request.query_params.dict(), now=timezone.now()
+            )
+            return Answer(show(structs.CancelledOut, done))
 
         return self.write(effect)
 

@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from jobs.models import Attempt, Job, JobDependency, Log, Profile, ProfileFit, ProfilePoint
+from jobs.models import (
+    Artifact,
+    Attempt,
+    Job,
+    JobDependency,
+    Log,
+    Profile,
+    ProfileFit,
+    ProfilePoint,
+)
 from jobs.models import ProfilingRun as Run
 from jobs.specs import GpuTypeName
 from rest.structs import (
@@ -35,6 +44,25 @@ Reason = Annotated[str, Meta(examples=["submitted"])]
 ByteOffset = Annotated[int, Meta(examples=[26])]
 
 
+class MountOut(Output, frozen=True):
+    volume: Annotated[str, Meta(examples=["datasets"])]
+    target: Annotated[str, Meta(examples=["/data"])]
+    read_only: bool
+
+
+class ArtifactPathOut(Output, frozen=True):
+    name: Annotated[str, Meta(examples=["model"])]
+    path: Annotated[str, Meta(examples=["out/model.pt"])]
+
+
+class SecretUseOut(Output, frozen=True):
+    """Which secret it gets, and how; never its value."""
+
+    name: Annotated[str, Meta(examples=["wandb-key"])]
+    variable: Annotated[str | None, Meta(examples=["WANDB_API_KEY"])]
+    file: Annotated[str | None, Meta(examples=[None])]
+
+
 class JobOut(Output, frozen=True):
     id: JobId
     name: Annotated[str, Meta(examples=["resnet-50"])]
@@ -50,6 +78,14 @@ class JobOut(Output, frozen=True):
     array_index: int | None
     state: Job.State
     reason: Reason
+    exit_code: Annotated[
+        int | None,
+        Meta(
+            description="As a shell has it: 128 and the signal's number if one ended it; null "
+            "while the job is not over, and where there is none.",
+            examples=[None],
+        ),
+    ]
     held: bool
     unmet_dependencies: Annotated[int, Meta(examples=[0])]
     argv: Annotated[list[str], Meta(examples=[["python3", "train.py", "--epochs", "90"]])]
@@ -66,8 +102,28 @@ class JobOut(Output, frozen=True):
     max_gpus: Gpus
     gpu_types: list[GpuType]
     cpus_per_gpu: Annotated[int, Meta(examples=[8])]
-    memory_mib_per_gpu: MemoryMib
+    memory_mib_per_gpu: Annotated[
+        MemoryMib | None, Meta(description="Null: its GPUs' share of a node's memory.")
+    ]
     span: Annotated[Job.Span, Meta(examples=["any"])]
+    processes: Annotated[Job.Processes, Meta(examples=["one"])]
+    archive: Annotated[
+        str | None, Meta(description="The digest of what fills its working directory.")
+    ]
+    git_url: str | None
+    git_commit: str | None
+    mounts: list[MountOut]
+    artifacts: list[ArtifactPathOut]
+    secrets: list[SecretUseOut]
+    time_limit_s: Annotated[int | None, Meta(examples=[86_400])]
+    max_retries: Annotated[int, Meta(examples=[2])]
+    retries: Annotated[int, Meta(description="How often it was tried again.", examples=[0])]
+    retry_on: Annotated[list[str], Meta(examples=[["exit", "signal"]])]
+    retry_backoff_s: Annotated[int, Meta(examples=[10])]
+    retry_at: Annotated[
+        Instant | None,
+        Meta(description="It is tried again, but not before then.", examples=[None]),
+    ]
     priority: Annotated[int, Meta(examples=[50])]
     deadline_at: Instant | None
     tardiness_price_per_h: Annotated[Decimal, amount(14, 6, example="0.000000")]
@@ -78,6 +134,7 @@ class JobOut(Output, frozen=True):
     preemptible: Annotated[bool, Meta(examples=[True])]
     restartable: Annotated[bool, Meta(examples=[True])]
     restart_cost_s: Annotated[int, Meta(examples=[60])]
+    run_lease_s: Annotated[int | None, Meta(examples=[None])]
     checkpoint_at: Annotated[Instant | None, Meta(examples=[None])]
     submitted_at: Instant
     placed_at: Annotated[Instant | None, Meta(examples=[None])]
@@ -100,6 +157,12 @@ class FaultOut(Output, frozen=True):
     pointer: Annotated[str, Meta(examples=["/jobs/1/cluster"])]
     code: Annotated[str, Meta(examples=["unknown_cluster"])]
     detail: Annotated[str, Meta(examples=["There is no such cluster."])]
+
+
+class JobMadeOut(JobOut, frozen=True):
+    """`warnings` are about what will not start, or looks wrong; the job is stored all the same."""
+
+    warnings: Annotated[list[FaultOut], Meta(examples=[[]])]
 
 
 class ItemProblemOut(Output, frozen=True):
@@ -135,6 +198,16 @@ class EventOut(Output, frozen=True):
     detail: Annotated[str | None, From("detail.detail")]
 
 
+class JobEventOut(EventOut, frozen=True):
+    """A move among those of many jobs, with what tells one job from another."""
+
+    name: Annotated[str, From("job_name"), Meta(examples=["train"])]
+    tenant: TenantName
+    cluster: ClusterName
+    array_id: Annotated[int | None, Meta(examples=[None])]
+    labels: Annotated[dict[str, str], Meta(examples=[{"team": "vision"}])]
+
+
 class ArrayOut(Output, frozen=True):
     id: Annotated[int, Meta(examples=[12])]
     name: Annotated[str, Meta(examples=["sweep"])]
@@ -159,7 +232,7 @@ class ArrayDetailOut(ArrayOut, frozen=True):
     states: StatesOut
 
 
-class ArrayCancelOut(Output, frozen=True):
+class CancelledOut(Output, frozen=True):
     cancelled: Annotated[int, Meta(examples=[60])]
     stopping: Annotated[
         int,
@@ -181,6 +254,10 @@ class AttemptOut(Output, frozen=True):
     offered_at: Instant
     started_at: Annotated[Instant | None, Meta(examples=[None])]
     ended_at: Annotated[Instant | None, Meta(examples=[None])]
+    exit_code: Annotated[int | None, Meta(examples=[None])]
+    signal: Annotated[int | None, Meta(examples=[None])]
+    out_of_memory: Annotated[bool, Meta(examples=[False])]
+    detail: Annotated[str, Meta(description="What its node said of its end.", examples=[""])]
 
 
 class AllocationOut(Output, frozen=True):
@@ -201,6 +278,9 @@ class StreamOut(Output, frozen=True):
     attempt: Annotated[int, From("number"), Meta(examples=[1])]
     node: Annotated[str, From("node_name"), Meta(examples=["node-1"])]
     stream: Log.Stream
+    rank: Annotated[
+        int, Meta(description="Whose process printed it; -1: all of the node's.", examples=[-1])
+    ]
     size: ByteOffset
     closed: Annotated[bool, Meta(description="Nothing will follow.", examples=[True])]
 
@@ -213,6 +293,25 @@ class LogOut(StreamOut, frozen=True):
     next_offset: ByteOffset
     text: Annotated[str, Meta(examples=["starting at step 0\ndone: 7\n"])]
     streams: list[StreamOut]
+
+
+class ArtifactOut(Output, frozen=True):
+    id: Annotated[int, Meta(examples=[55])]
+    job_id: JobId
+    attempt: Annotated[int, From("number"), Meta(examples=[1])]
+    node: Annotated[str, From("node_name"), Meta(examples=["node-1"])]
+    name: Annotated[str, Meta(examples=["model"])]
+    path: Annotated[str, Meta(examples=["out/model.pt"])]
+    file_name: Annotated[str, Meta(examples=["model"])]
+    state: Annotated[Artifact.State, Meta(examples=["stored"])]
+    detail: Annotated[str, Meta(description="Why it is missing or refused.", examples=[""])]
+    packed: Annotated[bool, Meta(description="Whether it is a folder, as tar.gz.")]
+    size: Annotated[int | None, Meta(examples=[48_213])]
+    digest: Annotated[
+        str | None,
+        Meta(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]),
+    ]
+    created_at: Instant
 
 
 class PointOut(Output, frozen=True):

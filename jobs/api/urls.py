@@ -3,10 +3,12 @@
 from django.urls import re_path
 
 from jobs.api.arrays import ArrayViewSet
+from jobs.api.artifacts import ArtifactContentView, ArtifactViewSet, JobArtifactViewSet
 from jobs.api.attempts import AttemptViewSet
 from jobs.api.events import JobEventViewSet
 from jobs.api.jobs import JobViewSet
 from jobs.api.logs import JobLogsView
+from jobs.api.many_events import EventViewSet
 from jobs.api.profiles import (
     ProfileFitViewSet,
     ProfilePointViewSet,
@@ -21,6 +23,7 @@ router.register("jobs", JobViewSet, basename="jobs")
 router.register("arrays", ArrayViewSet, basename="arrays")
 router.register("profiles", ProfileViewSet, basename="profiles")
 router.register("attempts", AttemptViewSet, basename="attempts")
+router.register("artifacts", ArtifactViewSet, basename="artifacts")
 router.register("gpu-quotas", GpuQuotaViewSet, basename="gpu-quotas")
 
 urlpatterns = [
@@ -39,5 +42,8 @@ urlpatterns = [
         JobEventViewSet.as_view({"get": "list"}),
         name="job-events",
     ),
+    re_path(r"^jobs/events/?$", EventViewSet.as_view({"get": "list"}), name="events"),
+    re_path(rf"^jobs/(?P<job_id>{ID})/artifacts/?$", JobArtifactViewSet.as_view({"get": "list"})),
+    re_path(rf"^artifacts/(?P<id>{ID})/content/?$", ArtifactContentView.as_view()),
     re_path(rf"^jobs/(?P<job_id>{ID})/logs/?$", JobLogsView.as_view(), name="job-logs"),
 ]

@@ -1,4 +1,4 @@
-"""What Django's models cannot say: composite keys, final states, fences and row-level security."""
+"""What Django's models cannot say: composite keys, final states, fences, rings and row-level security."""
 
 from django.db import migrations
 
@@ -49,11 +49,91 @@ CREATE TRIGGER jobs_attempt_fence_grows BEFORE UPDATE OF fence, state ON jobs_at
 FOR EACH ROW EXECUTE FUNCTION jobs_fence_grows()
 """
 
+# What a node should run is what it holds: whatever changes that rings the node, in the transaction
+# that changes it. Postgres sends a node that is rung twice by one transaction once.
+RING_HOLDER = """
+CREATE FUNCTION jobs_ring_holder() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('fairwatt_nodes', NEW.node_id::text);
+  RETURN NULL;
+END $$
+"""
+ON_HOLD = """
+CREATE TRIGGER jobs_allocation_rings AFTER INSERT ON jobs_allocation
+FOR EACH ROW EXECUTE FUNCTION jobs_ring_holder()
+"""
+ON_RETUNE = """
+CREATE TRIGGER jobs_allocation_rings_anew AFTER UPDATE OF cpus, memory_mib ON jobs_allocation
+FOR EACH ROW WHEN (OLD.cpus <> NEW.cpus OR OLD.memory_mib <> NEW.memory_mib)
+EXECUTE FUNCTION jobs_ring_holder()
+"""
+# An end that the nodes reported themselves needs no ring; the allocations of one that was given up
+# are already released when this is asked.
+RING_HOLDERS = """
+CREATE FUNCTION jobs_ring_holders() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('fairwatt_nodes', node_id::text)
+  FROM (SELECT DISTINCT node_id FROM jobs_allocation WHERE attempt_id = NEW.id) holder;
+  RETURN NULL;
+END $$
+"""
+ON_ORDER = """
+CREATE TRIGGER jobs_attempt_rings
+AFTER UPDATE OF state, clock_mhz, steered_clock_mhz, steered_cpus ON jobs_attempt
+FOR EACH ROW WHEN (
+  NEW.state IN ('stopping', 'lost') AND OLD.state <> NEW.state
+  OR OLD.clock_mhz IS DISTINCT FROM NEW.clock_mhz
+  OR OLD.steered_clock_mhz IS DISTINCT FROM NEW.steered_clock_mhz
+  OR OLD.steered_cpus IS DISTINCT FROM NEW.steered_cpus
+) EXECUTE FUNCTION jobs_ring_holders()
+"""
+# For event streams. Nobody can follow a job before it is submitted: that one move tells nobody,
+# and submits do not queue for the lock under which Postgres orders notifications.
+TELL_MOVE = """
+CREATE FUNCTION jobs_tell_move() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('fairwatt_jobs', NEW.job_id::text);
+  RETURN NULL;
+END $$
+"""
+ON_EVENT = """
+CREATE TRIGGER jobs_jobevent_tells AFTER INSERT ON jobs_jobevent
+FOR EACH ROW WHEN (NEW.from_state IS NOT NULL) EXECUTE FUNCTION jobs_tell_move()
+"""
+
+# Where nothing keeps tenants apart, or the operator wants them apart, a node is one tenant's at a
+# time. Locking the node makes two placements of one moment see each other.
+ONE_TENANT = """
+CREATE FUNCTION jobs_one_tenant() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM clusters_node node JOIN clusters_cluster cluster ON cluster.id = node.cluster_id
+  WHERE node.id IN (SELECT node_id FROM placed) AND (node.wall = 'none' OR cluster.exclusive)
+  ORDER BY node.id FOR NO KEY UPDATE OF node;
+  IF FOUND AND EXISTS (
+    SELECT FROM jobs_allocation held
+    JOIN clusters_node node ON node.id = held.node_id
+    JOIN clusters_cluster cluster ON cluster.id = node.cluster_id
+    WHERE held.node_id IN (SELECT node_id FROM placed) AND held.released_at IS NULL
+      AND (node.wall = 'none' OR cluster.exclusive)
+    GROUP BY held.node_id HAVING count(DISTINCT held.tenant_id) > 1)
+  THEN
+    RAISE EXCEPTION 'a node without a wall is one tenant''s at a time'
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'allocation_one_tenant';
+  END IF;
+  RETURN NULL;
+END $$
+"""
+ON_ALLOCATION = """
+CREATE TRIGGER jobs_allocation_one_tenant AFTER INSERT ON jobs_allocation
+REFERENCING NEW TABLE AS placed FOR EACH STATEMENT EXECUTE FUNCTION jobs_one_tenant()
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [
         ("jobs", "0001_tables"),
         ("clusters", "0002_promises"),
+        ("storage", "0002_promises"),
         ("tenancy", "0002_walls"),
     ]
 
@@ -61,6 +141,10 @@ class Migration(migrations.Migration):
         composite_key("jobs_job", "partition", "clusters_partition", "cluster"),
         composite_key("jobs_job", "profile", "jobs_profile"),
         composite_key("jobs_job", "array", "jobs_jobarray"),
+        # The job of a deleted archive stays, and says that it had none.
+        composite_key("jobs_job", "workdir", "storage_blob", on_delete="SET NULL (workdir_id)"),
+        composite_key("jobs_artifact", "attempt", "jobs_attempt", on_delete="CASCADE"),
+        composite_key("jobs_artifact", "blob", "storage_blob"),
         composite_key("jobs_jobdependency", "job", "jobs_job", on_delete="CASCADE"),
         composite_key("jobs_jobdependency", "on_job", "jobs_job", on_delete="CASCADE"),
         composite_key("jobs_jobevent", "job", "jobs_job", on_delete="CASCADE"),
@@ -78,6 +162,13 @@ class Migration(migrations.Migration):
         migrations.RunSQL(ON_MOVE, "DROP TRIGGER jobs_job_legal_move ON jobs_job"),
         migrations.RunSQL(FENCE_GROWS, "DROP FUNCTION jobs_fence_grows"),
         migrations.RunSQL(ON_ATTEMPT, "DROP TRIGGER jobs_attempt_fence_grows ON jobs_attempt"),
+        migrations.RunSQL(RING_HOLDER, "DROP FUNCTION jobs_ring_holder"),
+        migrations.RunSQL(ON_HOLD, "DROP TRIGGER jobs_allocation_rings ON jobs_allocation"),
+        migrations.RunSQL(ON_RETUNE, "DROP TRIGGER jobs_allocation_rings_anew ON jobs_allocation"),
+        migrations.RunSQL(RING_HOLDERS, "DROP FUNCTION jobs_ring_holders"),
+        migrations.RunSQL(ON_ORDER, "DROP TRIGGER jobs_attempt_rings ON jobs_attempt"),
+        migrations.RunSQL(TELL_MOVE, "DROP FUNCTION jobs_tell_move"),
+        migrations.RunSQL(ON_EVENT, "DROP TRIGGER jobs_jobevent_tells ON jobs_jobevent"),
         *tenant_rls("jobs_profile"),
         *tenant_rls("jobs_profilepoint"),
         *tenant_rls("jobs_profilefit"),
@@ -92,4 +183,7 @@ class Migration(migrations.Migration):
         *tenant_rls("jobs_log"),
         *tenant_rls("jobs_logchunk"),
         *tenant_rls("jobs_gpuquota"),
+        *tenant_rls("jobs_artifact"),
+        migrations.RunSQL(ONE_TENANT, "DROP FUNCTION jobs_one_tenant"),
+        migrations.RunSQL(ON_ALLOCATION, "DROP TRIGGER jobs_allocation_one_tenant ON jobs_allocation"),
     ]

@@ -1,5 +1,6 @@
 """Tables of the work, one file per subject."""
 
+from jobs.models.artifact import Artifact
 from jobs.models.attempt import Allocation, Attempt
 from jobs.models.job import Job, JobArray, JobDependency, JobEvent
 from jobs.models.log import Log, LogChunk
@@ -9,6 +10,7 @@ from jobs.models.quota import GpuQuota
 
 __all__ = [
     "Allocation",
+    "Artifact",
     "Attempt",
     "GpuQuota",
     "Job",

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, ConstraintRule, Unique
+from rest.constraints import Check, ConstraintRule, Unique, composite_target
 
 
 class Attempt(models.Model):
@@ -41,11 +41,20 @@ class Attempt(models.Model):
     # {"reason", "round", "clock_mhz", "pieces": [{"node", "gpus": [index], "cpus", "mem_mib"}]}.
     relocation = models.JSONField(null=True)
     relocation_until_at = models.DateTimeField(null=True)
+    # How long its nodes may be silent before it is given up; agreed upon when it is handed out.
+    run_lease_s = models.IntegerField(null=True)
     offered_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    # What its GPUs were expected to draw when it was placed, and from what that was reckoned.
-    predicted_mj = models.BigIntegerField(null=True)
+    # How it ended on the node that speaks for it, in fields; the agent's own words are the detail.
+    exit_code = models.SmallIntegerField(null=True)
+    signal = models.SmallIntegerField(null=True)
+    out_of_memory = models.BooleanField(default=False, db_default=False)
+    detail = models.TextField(default="", db_default="")
+    # What its GPUs and their share of the hosts were expected to draw when it was placed, and from
+    # what that was reckoned.
+    predicted_gpu_mj = models.BigIntegerField(null=True)
+    predicted_host_mj = models.BigIntegerField(null=True)
     predicted_by = models.TextField(choices=Prediction, null=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -57,55 +66,42 @@ class Attempt(models.Model):
 
     class Meta:
         constraints = (
+            composite_target("attempt"),
             Unique(
-                fields=["id", "tenant"],
-                name="attempt_of_tenant",
+                "attempt_number_once",
+                ["job", "number"],
+                "attempt_lives: The job has another attempt of this number.",
                 pointer="",
-                violation_error_code="duplicate_id",
-                violation_error_message="The id is taken.",
             ),
             Unique(
-                fields=["job", "number"],
-                name="attempt_number_once",
-                pointer="",
-                violation_error_code="attempt_lives",
-                violation_error_message="The job has another attempt of this number.",
-            ),
-            Unique(
-                fields=["job"],
+                "one_live_attempt_per_job",
+                ["job"],
+                "attempt_lives: The job already has a live attempt.",
                 condition=~Q(state__in=("ended", "lost")),
-                name="one_live_attempt_per_job",
                 pointer="",
-                violation_error_code="attempt_lives",
-                violation_error_message="The job already has a live attempt.",
             ),
             Check(
-                condition=Q(
-                    state__in=("offered", "starting", "running", "stopping", "ended", "lost")
-                ),
-                name="attempt_state",
+                "attempt_state",
+                Q(state__in=("offered", "starting", "running", "stopping", "ended", "lost")),
+                "invalid_state: There is no such state of an attempt.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="There is no such state of an attempt.",
             ),
             Check(
-                condition=Q(relocation__isnull=True, relocation_until_at__isnull=True)
+                "attempt_relocation_until",
+                Q(relocation__isnull=True, relocation_until_at__isnull=True)
                 | Q(relocation__isnull=False, relocation_until_at__isnull=False),
-                name="attempt_relocation_until",
+                "invalid_state: A place to go on at is kept for a time.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="A place to go on at is kept for a time.",
             ),
             Check(
-                condition=Q(state__in=("ended", "lost"), ended_at__isnull=False)
+                "attempt_ended_when_over",
+                Q(state__in=("ended", "lost"), ended_at__isnull=False)
                 | Q(
                     state__in=("offered", "starting", "running", "stopping"),
                     ended_at__isnull=True,
                 ),
-                name="attempt_ended_when_over",
+                "invalid_state: An attempt has an end exactly when it is over.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="An attempt has an end exactly when it is over.",
             ),
         )
         indexes = (
@@ -134,6 +130,9 @@ class Allocation(models.Model):
     released_at = models.DateTimeField(null=True)
 
     explained = {
+        "allocation_one_tenant": ConstraintRule(
+            "one_tenant_per_node", "", "The node is another tenant's while it has no wall."
+        ),
         "jobs_allocation_attempt_of_tenant": ConstraintRule(
             "in_use", "", "The attempt has held GPUs."
         ),
@@ -142,19 +141,17 @@ class Allocation(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["gpu"],
+                "one_holder_per_gpu",
+                ["gpu"],
+                "gpu_held: Another attempt holds the GPU.",
                 condition=Q(released_at__isnull=True),
-                name="one_holder_per_gpu",
                 pointer="",
-                violation_error_code="gpu_held",
-                violation_error_message="Another attempt holds the GPU.",
             ),
             Check(
-                condition=Q(cpus__gte=0, memory_mib__gte=0),
-                name="allocation_shares",
+                "allocation_shares",
+                Q(cpus__gte=0, memory_mib__gte=0),
+                "invalid_shares: CPUs and memory are not negative.",
                 pointer="",
-                violation_error_code="invalid_shares",
-                violation_error_message="CPUs and memory are not negative.",
             ),
         )
         indexes = (

@@ -17,6 +17,8 @@ class Log(models.Model):
     attempt = models.ForeignKey("jobs.Attempt", models.CASCADE, db_constraint=False, db_index=False)
     node = models.ForeignKey("clusters.Node", models.CASCADE, db_index=False)
     stream = models.TextField(choices=Stream)
+    # Whose process printed it; -1: all of the node's together.
+    rank = models.IntegerField(default=-1, db_default=-1)
     size = models.BigIntegerField(default=0)
     # Where the newest chunk begins: small additions go to it.
     tail_offset = models.BigIntegerField(default=0)
@@ -31,18 +33,16 @@ class Log(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["attempt", "node", "stream"],
-                name="log_once",
+                "log_once",
+                ["attempt", "node", "stream", "rank"],
+                "log_exists: The stream is kept already.",
                 pointer="",
-                violation_error_code="log_exists",
-                violation_error_message="The stream is kept already.",
             ),
             Check(
-                condition=Q(stream__in=("stdout", "stderr")),
-                name="log_stream",
+                "log_stream",
+                Q(stream__in=("stdout", "stderr")),
+                "invalid_stream: A stream is stdout or stderr.",
                 pointer="",
-                violation_error_code="invalid_stream",
-                violation_error_message="A stream is stdout or stderr.",
             ),
         )
         indexes = (models.Index(fields=["updated_at"], name="log_by_age"),)
@@ -64,11 +64,10 @@ class LogChunk(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["log", "offset"],
-                name="log_chunk_once",
+                "log_chunk_once",
+                ["log", "offset"],
+                "log_exists: The stream has bytes there already.",
                 pointer="",
-                violation_error_code="log_exists",
-                violation_error_message="The stream has bytes there already.",
             ),
         )
 

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from agent.wire import End
 from rest.constraints import Check, ConstraintRule, Unique
 
 
@@ -26,6 +27,8 @@ class Part(models.Model):
     end = models.TextField(default="")
     exit_code = models.SmallIntegerField(null=True)
     signal = models.SmallIntegerField(null=True)
+    out_of_memory = models.BooleanField(default=False, db_default=False)
+    failed_rank = models.IntegerField(null=True)
     detail = models.TextField(default="")
     progress_step = models.BigIntegerField(null=True)
     checkpoint_step = models.BigIntegerField(null=True)
@@ -45,19 +48,17 @@ class Part(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["attempt", "node"],
-                name="part_once_per_node",
+                "part_once_per_node",
+                ["attempt", "node"],
+                "part_exists: The attempt already has a part on the node.",
                 pointer="",
-                violation_error_code="part_exists",
-                violation_error_message="The attempt already has a part on the node.",
             ),
             Check(
-                condition=Q(state="ended", ended_at__isnull=False)
+                "part_ended_when_over",
+                Q(state="ended", ended_at__isnull=False)
                 | Q(state__in=("starting", "running", "stopping"), ended_at__isnull=True),
-                name="part_ended_when_over",
+                "invalid_state: A part has an end exactly when it is over.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="A part has an end exactly when it is over.",
             ),
         )
         indexes = (
@@ -69,3 +70,7 @@ class Part(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.attempt_id} on node {self.node_id}"
+
+    @property
+    def succeeded(self) -> bool:
+        return self.end == End.EXITED and self.exit_code == 0

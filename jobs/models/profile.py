@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from rest.constraints import Check, ConstraintRule, Unique
+from rest.constraints import Check, ConstraintRule, Unique, composite_target
 
 
 class Profile(models.Model):
@@ -46,31 +46,22 @@ class Profile(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["tenant", "name"],
-                name="profile_name_taken",
-                violation_error_code="name_taken",
-                violation_error_message="Another profile has this name.",
+                "profile_name_taken",
+                ["tenant", "name"],
+                "name_taken: Another profile has this name.",
             ),
             # The target of composite keys: a job cannot name another tenant's profile.
-            Unique(
-                fields=["id", "tenant"],
-                name="profile_of_tenant",
-                pointer="",
-                violation_error_code="duplicate_id",
-                violation_error_message="The id is taken.",
+            composite_target("profile"),
+            Check(
+                "profile_name",
+                Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"),
+                "invalid_name: Letters, digits and ._/- make a profile's name.",
             ),
             Check(
-                condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$"),
-                name="profile_name",
-                violation_error_code="invalid_name",
-                violation_error_message="Letters, digits and ._/- make a profile's name.",
-            ),
-            Check(
-                condition=Q(basis__in=("neutral", "measured", "fitted")),
-                name="profile_basis",
+                "profile_basis",
+                Q(basis__in=("neutral", "measured", "fitted")),
+                "invalid_basis: A profile is neutral, measured or fitted.",
                 pointer="",
-                violation_error_code="invalid_basis",
-                violation_error_message="A profile is neutral, measured or fitted.",
             ),
         )
         indexes = (models.Index(fields=["id"], name="profile_fit_due", condition=Q(fit_due=True)),)
@@ -122,57 +113,52 @@ class ProfilePoint(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=[
+                "point_given_once",
+                [
                     *("profile", "gpu_type", "gpus", "clock_mhz"),
                     *("cpus_per_gpu", "memory_mib_per_gpu"),
                 ],
+                "duplicate_point: A configuration is given twice.",
                 condition=Q(source="given"),
                 nulls_distinct=False,
-                name="point_given_once",
                 pointer="/points",
-                violation_error_code="duplicate_point",
-                violation_error_message="A configuration is given twice.",
             ),
             Unique(
-                fields=["attempt", "clock_mhz", "cpus_per_gpu", "memory_mib_per_gpu"],
+                "point_once_per_attempt",
+                ["attempt", "clock_mhz", "cpus_per_gpu", "memory_mib_per_gpu"],
+                "point_exists: The attempt has taught this already.",
                 condition=Q(attempt__isnull=False),
                 nulls_distinct=False,
-                name="point_once_per_attempt",
                 pointer="",
-                violation_error_code="point_exists",
-                violation_error_message="The attempt has taught this already.",
             ),
             Check(
-                condition=Q(source__in=("given", "profiling", "learned")),
-                name="point_source",
+                "point_source",
+                Q(source__in=("given", "profiling", "learned")),
+                "invalid_source: A point is given, measured or learned.",
                 pointer="",
-                violation_error_code="invalid_source",
-                violation_error_message="A point is given, measured or learned.",
             ),
             Check(
-                condition=Q(gpus__range=(1, 4096))
+                "point_configuration",
+                Q(gpus__range=(1, 4096))
                 & (Q(clock_mhz__isnull=True) | Q(clock_mhz__range=(1, 20_000)))
                 & (Q(cpus_per_gpu__isnull=True) | Q(cpus_per_gpu__gt=0, cpus_per_gpu__lte=4096))
                 & (
                     Q(memory_mib_per_gpu__isnull=True)
                     | Q(memory_mib_per_gpu__gte=0, memory_mib_per_gpu__lte=2**26)
                 ),
-                name="point_configuration",
+                "invalid_point: No GPU runs in such a configuration.",
                 pointer="/points",
-                violation_error_code="invalid_point",
-                violation_error_message="No GPU runs in such a configuration.",
             ),
             # NaN is above every number to Postgres: the upper bounds keep it out.
             Check(
-                condition=Q(steps_per_s__gt=0, steps_per_s__lte=1e12, weight__gt=0, weight__lte=1e6)
+                "point_figures",
+                Q(steps_per_s__gt=0, steps_per_s__lte=1e12, weight__gt=0, weight__lte=1e6)
                 & (
                     Q(watts_per_gpu__isnull=True)
                     | Q(watts_per_gpu__gt=0, watts_per_gpu__lte=100_000)
                 ),
-                name="point_figures",
+                "invalid_point: A speed and watts are finite and above 0.",
                 pointer="/points",
-                violation_error_code="invalid_point",
-                violation_error_message="A speed and watts are finite and above 0.",
             ),
         )
         indexes = (models.Index(fields=["profile", "id"], name="point_by_profile"),)
@@ -211,18 +197,16 @@ class ProfileFit(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["profile", "number"],
-                name="fit_number_once",
+                "fit_number_once",
+                ["profile", "number"],
+                "fit_exists: The profile has been fitted just now.",
                 pointer="",
-                violation_error_code="fit_exists",
-                violation_error_message="The profile has been fitted just now.",
             ),
             Check(
-                condition=Q(cause__in=("asked", "profiling", "learned")),
-                name="fit_cause",
+                "fit_cause",
+                Q(cause__in=("asked", "profiling", "learned")),
+                "invalid_cause: A fit is asked for, or follows from measurements.",
                 pointer="",
-                violation_error_code="invalid_cause",
-                violation_error_message="A fit is asked for, or follows from measurements.",
             ),
         )
 
@@ -267,19 +251,17 @@ class ProfilingRun(models.Model):
     class Meta:
         constraints = (
             Check(
-                condition=Q(state__in=("waiting", "admitted", "succeeded", "failed")),
-                name="profiling_state",
+                "profiling_state",
+                Q(state__in=("waiting", "admitted", "succeeded", "failed")),
+                "invalid_state: There is no such state of a profiling run.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="There is no such state of a profiling run.",
             ),
             Check(
-                condition=Q(state__in=("waiting", "admitted"), ended_at__isnull=True)
+                "profiling_ended_when_over",
+                Q(state__in=("waiting", "admitted"), ended_at__isnull=True)
                 | Q(state__in=("succeeded", "failed"), ended_at__isnull=False),
-                name="profiling_ended_when_over",
+                "invalid_state: A profiling run has an end exactly when it is over.",
                 pointer="",
-                violation_error_code="invalid_state",
-                violation_error_message="A profiling run has an end exactly when it is over.",
             ),
         )
         indexes = (

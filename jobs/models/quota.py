@@ -17,18 +17,16 @@ class GpuQuota(models.Model):
     class Meta:
         constraints = (
             Unique(
-                fields=["tenant", "gpu_type"],
-                name="gpu_quota_once",
-                violation_error_code="already_set",
-                violation_error_message="The tenant has a quota on this type; change that one.",
+                "gpu_quota_once",
+                ["tenant", "gpu_type"],
+                "already_set: The tenant has a quota on this type; change that one.",
             ),
             Check(
-                condition=Q(gpus_in_use__gte=0, gpus_in_use__lte=F("gpus")),
-                name="gpu_quota_within",
+                "gpu_quota_within",
+                Q(gpus_in_use__gte=0, gpus_in_use__lte=F("gpus")),
+                "quota_below_use: The quota may not be below the GPUs in use; wait or cancel "
+                "jobs first.",
                 pointer="/gpus",
-                violation_error_code="quota_below_use",
-                violation_error_message="The quota may not be below the GPUs in use; "
-                "wait or cancel jobs first.",
             ),
         )
 

@@ -9,10 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from policies.performance.application import Application, Behaviour, GpuLimits
-from policies.performance.points import Point
-from policies.performance.sensitivity import Sensitivity
-from policies.performance.sensitivity_fit import fit_sensitivity
+from jobs.profiling.fitting.behaviour import GpuLimits, fit_behaviour
+from jobs.profiling.fitting.sensitivity import fit_sensitivity
+from jobs.profiling.performance.application import Application, Behaviour
+from jobs.profiling.performance.points import Point
+from jobs.profiling.performance.sensitivity import Sensitivity
 
 # With this much of the best speed, CPUs were not what held a point up.
 UNHINDERED = 0.98
@@ -62,7 +63,7 @@ def _behaviour(
 ) -> Behaviour:
     full = unhindered(points, sensitivity)
     ids = {id(point) for point in full}
-    return Behaviour.fitted(full, limits, starved=[p for p in points if id(p) not in ids])
+    return fit_behaviour(full, limits, starved=[p for p in points if id(p) not in ids])
 
 
 def by_type(points: Iterable[Typed]) -> dict[str, list[Point]]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobs.profiling.assembly import Typed
-from policies.performance.application import GpuLimits
-from policies.performance.points import point_problems
+from jobs.profiling.fitting.behaviour import GpuLimits
+from jobs.profiling.fitting.problems import point_problems
 from policies.value_fault import ValueFault
 
 # Boards overshoot their limit for moments, not on the mean of a measurement.

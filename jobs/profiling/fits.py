@@ -9,10 +9,11 @@ from django.db.models import F, Max
 from jobs.models import Profile, ProfileFit
 from jobs.profiling.assembly import Typed, assembled
 from jobs.profiling.checks import troubles
+from jobs.profiling.fitting.behaviour import GpuLimits
+from jobs.profiling.fitting.problems import FitRefused
 from jobs.profiling.knowledge import accepted_points, data_of, gpu_limits, typed
+from jobs.profiling.performance.application import Application
 from jobs.profiling.stored import document_of
-from policies.performance.application import Application, GpuLimits
-from policies.performance.points import FitRefused
 from policies.value_fault import ValueFault, pointer
 from rest.problems import Contradiction, Fault
 

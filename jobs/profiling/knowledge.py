@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from clusters.models import GpuType
 from jobs.models import Profile, ProfileFit, ProfilePoint
 from jobs.profiling.assembly import Data, Typed, by_type, unhindered
+from jobs.profiling.fitting.behaviour import GpuLimits
+from jobs.profiling.performance.application import Application
+from jobs.profiling.performance.points import Point
 from jobs.profiling.stored import Document, behaviour_from, sensitivity_from
-from policies.performance.application import Application, GpuLimits
-from policies.performance.points import Point
 
 # A measurement counts half as much after this long: programs and drivers change.
 HALF_LIFE = timedelta(days=30)

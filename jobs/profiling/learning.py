@@ -11,8 +11,8 @@ from django.db.models import F
 from jobs.models import Profile, ProfilePoint
 from jobs.profiling.judgement import IN_A_ROW, drift_text, judged
 from jobs.profiling.knowledge import applications
+from jobs.profiling.performance.application import Application
 from jobs.profiling.steering import WEIGHT
-from policies.performance.application import Application
 
 # A measurement must have lasted this long, and counts more the longer it lasted: as much as one of
 # a profiling run after half a minute.

@@ -7,7 +7,7 @@ from typing import Any
 from clusters.models import GpuType
 from jobs.models import Profile, ProfileFit
 from jobs.profiling.knowledge import applications
-from policies.performance.prediction import Prediction
+from jobs.profiling.performance.application import Prediction
 from rest.problems import Invalid
 
 

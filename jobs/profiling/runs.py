@@ -22,6 +22,7 @@ from jobs.models import (
 )
 from jobs.nudge import nudge
 from jobs.profiling.fits import fit_refused, profile_fit
+from jobs.profiling.fitting.problems import FitRefused
 from jobs.profiling.steering import (
     WEIGHT,
     Configuration,
@@ -31,7 +32,6 @@ from jobs.profiling.steering import (
     result,
 )
 from jobs.services.cancel import job_cancel
-from policies.performance.points import FitRefused
 from tenancy.callers import SYSTEM
 
 State = ProfilingRun.State

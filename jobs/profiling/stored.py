@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from policies.performance.application import Application, Behaviour
-from policies.performance.fit import Fit, FittedRange
-from policies.performance.gpu_power import PowerModel
-from policies.performance.points import Point
-from policies.performance.sensitivity import Sensitivity
-from policies.performance.throughput import ThroughputModel
+from jobs.profiling.performance.application import Application, Behaviour
+from jobs.profiling.performance.fit import Fit, FittedRange
+from jobs.profiling.performance.gpu_power import PowerModel
+from jobs.profiling.performance.points import Point
+from jobs.profiling.performance.sensitivity import Sensitivity
+from jobs.profiling.performance.throughput import ThroughputModel
 from policies.value_fault import ValueFault
 
 Document = dict[str, Any]

@@ -1,7 +1,7 @@
 """Writes of the work, one function per action; each leaves its audit row in its transaction."""
 
 from jobs.services.arrays import array_submit
-from jobs.services.cancel import Cancelled, array_cancel, job_cancel
+from jobs.services.cancel import Cancelled, array_cancel, job_cancel, jobs_cancel
 from jobs.services.profiles import (
     points_add,
     profile_create,
@@ -23,6 +23,7 @@ __all__ = [
     "job_release",
     "job_submit",
     "job_update",
+    "jobs_cancel",
     "jobs_submit_bulk",
     "points_add",
     "profile_create",

@@ -1,16 +1,16 @@
-"""Cancelling jobs in any state, one or a whole array.
+"""Cancelling jobs in any state: one, a whole array, or all that a filter finds.
 
 What no agent has fetched is over at once: its attempt ends and gives its GPUs back. What an agent
 runs is asked to stop: the attempt goes to `stopping` with the reason `cancel_requested`, the job
 keeps its state, and whoever ends the attempt then moves the job to `cancelled`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from jobs.attempts import attempts_end
 from jobs.lifecycle import LIVE, TERMINAL, State, advance
@@ -25,9 +25,6 @@ CANCELLED = "cancelled"
 REQUESTED = "cancel_requested"
 
 # Jobs before attempts before nodes, each by id: the order in which everybody takes them.
-_LOCK_JOBS = """
-SELECT id FROM jobs_job WHERE array_id = %s AND state = ANY(%s) ORDER BY id FOR UPDATE
-"""
 _LOCK_ATTEMPTS = """
 SELECT id, job_id, state FROM jobs_attempt
 WHERE job_id = ANY(%s) AND state NOT IN ('ended', 'lost') ORDER BY id FOR UPDATE
@@ -57,14 +54,27 @@ class Cancelled:
 @transaction.atomic(savepoint=False)
 def array_cancel(*, caller: Caller, array: JobArray, now: datetime) -> Cancelled:
     """Cancel those of the array's jobs that live."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_JOBS, [array.pk, [str(state) for state in LIVE]])
-        live = [row[0] for row in cursor.fetchall()]
-    done = _cancel(live, now)
-    changes = {"cancelled": done.cancelled, "stopping": done.stopping}
-    audit.record(caller, "array.cancel", array, changes, tenant_id=array.tenant_id)
-    clusters = Job.objects.filter(array=array.pk).values_list("cluster_id", flat=True).distinct()
-    for cluster_id in clusters:
+    done = _cancel_live(Job.objects.filter(array=array.pk), now)
+    audit.record(caller, "array.cancel", array, asdict(done), tenant_id=array.tenant_id)
+    return done
+
+
+@transaction.atomic(savepoint=False)
+def jobs_cancel(
+    *, caller: Caller, rows: QuerySet[Job], asked: Mapping[str, str], now: datetime
+) -> Cancelled:
+    """Cancel those of `rows` that live; `asked` are the filters that found them, for the audit."""
+    done = _cancel_live(rows, now)
+    if done.cancelled or done.stopping:
+        audit.record(caller, "job.cancel_many", None, {**asked, **asdict(done)})
+    return done
+
+
+def _cancel_live(rows: QuerySet[Job], now: datetime) -> Cancelled:
+    live = rows.filter(state__in=LIVE).order_by("pk").select_for_update(of=("self",))
+    clusters = dict(live.values_list("pk", "cluster_id"))
+    done = _cancel(list(clusters), now)
+    for cluster_id in sorted(set(clusters.values())):
         nudge(cluster_id)
     return done
 

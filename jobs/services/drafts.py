@@ -18,6 +18,7 @@ class JobDraft:
     array_id: int | None = None
     array_index: int | None = None
     unmet_dependencies: int = 0
+    workdir_id: int | None = None
 
 
 def owner_name(caller: Caller, wanted: str | None, at: str = "/tenant") -> str:

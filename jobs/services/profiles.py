@@ -11,10 +11,10 @@ from jobs import contradictions
 from jobs.models import Profile, ProfileFit, ProfilePoint
 from jobs.profiling import fits
 from jobs.profiling.checks import troubles
+from jobs.profiling.fitting.problems import FitRefused
 from jobs.profiling.knowledge import gpu_limits, typed
 from jobs.services.drafts import owner_id, owner_name
 from jobs.specs import POINTS_MAX, PointSpec, PointsSpec, ProfileSpec
-from policies.performance.points import FitRefused
 from rest.etag import delete_versioned, update_versioned
 from rest.pointers import pointer
 from rest.problems import Conflict, Contradiction, Fault

@@ -32,7 +32,7 @@ def profiling_create(
     if under_way is not None:
         return under_way
     job = _job(profile, spec)
-    contradictions.refuse(contradictions.in_job(job))
+    contradictions.refuse(contradictions.in_job(job, now=now))
     owner = Tenant.objects.only("name").get(pk=profile.tenant_id)
     (stored,) = submit_drafts([JobDraft(job, owner.name)], now=now)
     if isinstance(stored, Problem):

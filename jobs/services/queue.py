@@ -1,14 +1,17 @@
 """What may be done with a job that still waits: change its claims, hold it, release it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
+from jobs import contradictions
 from jobs.lifecycle import State
 from jobs.models import Job, ProfilingRun
 from jobs.nudge import nudge
-from jobs.selectors import locked_job
+from jobs.selectors import locked_job, tardiness_bound
+from jobs.services.store import price_above_bound
 from rest.etag import update_versioned
 from rest.problems import Conflict
 from tenancy import audit
@@ -16,9 +19,14 @@ from tenancy.callers import Caller
 
 
 @transaction.atomic(savepoint=False)
-def job_update(*, caller: Caller, job: Job, changes: Mapping[str, Any]) -> Job:
+def job_update(*, caller: Caller, job: Job, changes: Mapping[str, Any], now: datetime) -> Job:
     """A move bumps the version, so `update_versioned` also refuses what is no longer queued."""
     _refuse_unless_queued(job)
+    if changes.get("deadline_at", job.deadline_at) != job.deadline_at:
+        contradictions.refuse(contradictions.in_deadline(changes["deadline_at"], now=now))
+    price_per_h = changes.get("tardiness_price_per_h", job.tardiness_price_per_h)
+    if price_per_h != job.tardiness_price_per_h and price_per_h > (bound := tardiness_bound(job)):
+        raise price_above_bound(bound)
     update_versioned(job, changes)
     audit.record(caller, "job.update", job, changes, tenant_id=job.tenant_id)
     nudge(job.cluster_id)

@@ -1,22 +1,27 @@
 """One statement that stores any number of jobs with their first events.
 
-The jobs travel as one JSON document, so that one job and ten thousand take the same round trip
-and the same rules. Names are resolved on the way; a job with an unknown name is left out and its
-row says which. Ids are drawn before the insert: RETURNING alone could not say whose is whose.
+The jobs travel as two JSON documents, so that one job and ten thousand take the same round trip and
+the same rules, and so that the spec of an array travels once. Names are resolved on the way; a job
+with an unknown name is left out and its row says which. Ids are drawn before the insert: RETURNING
+alone could not say whose is whose.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from decimal import Decimal
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from django.db import connection
+from msgspec import to_builtins
 
 from jobs.models import Job
 from jobs.nudge import nudge
 from jobs.prepared_statements import fetch
+from jobs.sealed_env import sealed_env
 from jobs.services.drafts import JobDraft
+from jobs.services.inputs import with_inputs
 from jobs.services.predecessors import counted, link, links_of, lock_predecessors
 from jobs.specs import JobSpec
 from rest.json import encode
@@ -44,16 +49,25 @@ class _Found(NamedTuple):
     partition_id: int | None
     profile_id: int | None
     profile_basis: str | None
+    price_bound: Decimal | None
 
 
+RETRIED = (Job.RetryOn.EXIT, Job.RetryOn.SIGNAL)
 # The job's columns that a spec or a draft names; what else they name is resolved to an id.
-_SAID = {*JobSpec.__struct_fields__, *(field.name for field in fields(JobDraft))}
+_DRAFTED = {field.name for field in fields(JobDraft)}
+_SAID = {
+    *JobSpec.__struct_fields__,
+    *_DRAFTED,
+    *("sealed_env", "env_names", "git_url", "git_commit"),
+}
 _COLUMNS = {
     field.column: field.db_type(connection)
     for field in Job._meta.concrete_fields
     if field.column in _SAID
 }
 _OF_SPEC = [name for name in _COLUMNS if name in JobSpec.__struct_fields__]
+# What differs between the jobs of an array, whose spec travels once.
+_OF_DRAFT = {name: kind for name, kind in _COLUMNS.items() if name in _DRAFTED}
 _values_of = attrgetter(*_OF_SPEC)
 _REFERENCES = ("cluster", "partition", "profile")
 _IDS = ("id", "tenant_id", *(f"{name}_id" for name in _REFERENCES))
@@ -65,21 +79,29 @@ _FIRST = {
     "attained_gpu_s": "0",
     "version": "1",
 }
-_SHAPE = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+_SPEC_SHAPE = ", ".join(
+    f"{name} {kind}" for name, kind in _COLUMNS.items() if name not in _OF_DRAFT
+)
+_DRAFT_SHAPE = ", ".join(f"{name} {kind}" for name, kind in _OF_DRAFT.items())
 
 _STORE = f"""
 WITH draft AS (
     SELECT nextval('jobs_job_id_seq') AS id, wanted.* FROM (
-        SELECT item.*, owner.id AS tenant_id, domain.id AS cluster_id, slice.id AS partition_id,
-               kind.id AS profile_id, kind.basis AS profile_basis
-        FROM jsonb_to_recordset(%(items)s::jsonb) AS item
-             (index int4, tenant text, cluster text, partition text, profile text, {_SHAPE})
+        SELECT one.index, {", ".join(f"one.{name}" for name in _OF_DRAFT)},
+               item.*, owner.id AS tenant_id, domain.id AS cluster_id, slice.id AS partition_id,
+               kind.id AS profile_id, kind.basis AS profile_basis,
+               coalesce(owner.max_tardiness_price_per_h, domain.max_tardiness_price_per_h)
+                   AS price_bound
+        FROM jsonb_to_recordset(%(drafts)s::jsonb) AS one (index int4, spec int4, {_DRAFT_SHAPE})
+        JOIN jsonb_to_recordset(%(specs)s::jsonb) AS item
+             (number int4, tenant text, cluster text, partition text, profile text, {_SPEC_SHAPE})
+             ON item.number = one.spec
         LEFT JOIN tenancy_tenant owner ON owner.name = item.tenant
         LEFT JOIN clusters_cluster domain ON domain.name = item.cluster
         LEFT JOIN clusters_partition slice
                ON slice.cluster_id = domain.id AND slice.name = item.partition
         LEFT JOIN jobs_profile kind ON kind.tenant_id = owner.id AND kind.name = item.profile
-        ORDER BY item.index
+        ORDER BY one.index
     ) wanted
 ), stored AS (
     INSERT INTO jobs_job
@@ -89,6 +111,7 @@ WITH draft AS (
     WHERE tenant_id IS NOT NULL AND cluster_id IS NOT NULL
       AND (partition IS NULL) = (partition_id IS NULL)
       AND (profile IS NULL) = (profile_id IS NULL)
+      AND tardiness_price_per_h <= price_bound
     RETURNING id, tenant_id
 ), announced AS (
     INSERT INTO jobs_jobevent (tenant_id, job_id, at, from_state, to_state, reason, detail)
@@ -103,7 +126,10 @@ def submit_drafts(drafts: Sequence[JobDraft], *, now: datetime) -> list[Stored |
     if not drafts:
         return []
     known = lock_predecessors(drafts)
-    judged = [counted(draft, known) for draft in drafts]
+    judged = [
+        counted(draft, known) if isinstance(draft, JobDraft) else draft
+        for draft in with_inputs(drafts, now=now)
+    ]
     sound = [draft for draft in judged if isinstance(draft, JobDraft)]
     stored = _store(sound, now) if sound else []
     link(
@@ -126,22 +152,54 @@ def columns_of(draft: JobDraft) -> dict[str, Any]:
     """The values of the job's columns, apart from those that are resolved or always the same."""
     columns = dict(zip(_OF_SPEC, _values_of(draft.spec), strict=True))
     columns["min_gpus"], columns["max_gpus"] = draft.spec.gpu_range
+    columns["span"] = draft.spec.widest
+    columns |= _of_workload(draft)
     columns["array_id"] = draft.array_id
     columns["array_index"] = draft.array_index
     columns["unmet_dependencies"] = draft.unmet_dependencies
     return columns
 
 
+def _of_workload(draft: JobDraft) -> dict[str, Any]:
+    """What the spec says in another form than it is stored in."""
+    spec = draft.spec
+    return {
+        "workdir_id": draft.workdir_id,
+        "git_url": spec.workdir.git if spec.workdir else None,
+        "git_commit": spec.workdir.commit if spec.workdir else None,
+        "sealed_env": sealed_env(spec.env, draft.tenant),
+        "env_names": sorted(spec.env),
+        "mounts": [to_builtins(mount) for mount in spec.mounts],
+        "artifacts": [to_builtins(artifact) for artifact in spec.artifacts],
+        "secrets": [to_builtins(use) for use in spec.secrets],
+        "retry_on": sorted(set(spec.retry_on or RETRIED)) if spec.max_retries else [],
+    }
+
+
 def _store(drafts: Sequence[JobDraft], now: datetime) -> list[Stored | Conflict]:
     """Store the drafts whose names all exist; one result per draft, in their order."""
-    items = encode([_item(index, draft) for index, draft in enumerate(drafts)])
-    rows = fetch(_STORE, {"items": items.decode(), "now": now})
+    numbers: dict[tuple[int, str], int] = {}
+    specs: list[dict[str, Any]] = []
+    own: list[dict[str, Any]] = []
+    for index, draft in enumerate(drafts):
+        spec = id(draft.spec), draft.tenant
+        if spec not in numbers:
+            numbers[spec] = len(specs)
+            specs.append(_spec(numbers[spec], draft))
+        own.append({"index": index, "spec": numbers[spec], **_own(draft)})
+    values = {"specs": encode(specs).decode(), "drafts": encode(own).decode(), "now": now}
+    rows = fetch(_STORE, values)
     return [_result(draft, _Found(*row)) for draft, row in zip(drafts, rows, strict=True)]
 
 
-def _item(index: int, draft: JobDraft) -> dict[str, Any]:
-    item = columns_of(draft)
-    item["index"], item["tenant"] = index, draft.tenant
+def _own(draft: JobDraft) -> dict[str, Any]:
+    return {name: getattr(draft, name) for name in _OF_DRAFT}
+
+
+def _spec(number: int, draft: JobDraft) -> dict[str, Any]:
+    columns = columns_of(draft)
+    item = {name: value for name, value in columns.items() if name not in _OF_DRAFT}
+    item["number"], item["tenant"] = number, draft.tenant
     for name in _REFERENCES:
         item[name] = getattr(draft.spec, name)
     return item
@@ -157,6 +215,8 @@ def _result(draft: JobDraft, found: _Found) -> Stored | Conflict:
         return _unknown(draft, "partition", "The cluster has no such partition.")
     if spec.profile is not None and found.profile_id is None:
         return _unknown(draft, "profile", "The tenant has no such profile.")
+    if found.price_bound is not None and spec.tardiness_price_per_h > found.price_bound:
+        return price_above_bound(found.price_bound, *draft.path)
     return Stored(
         id=found.id,
         tenant_id=found.tenant_id,
@@ -166,6 +226,14 @@ def _result(draft: JobDraft, found: _Found) -> Stored | Conflict:
         profile_basis=found.profile_basis or "neutral",
         unmet_dependencies=draft.unmet_dependencies,
     )
+
+
+def price_above_bound(bound: Decimal, *path: str | int) -> Conflict:
+    """What operators let a tenant promise for its lateness is what its word counts for."""
+    at = pointer((*path, "tardiness_price_per_h"))
+    detail = f"At most {bound.normalize():f} per hour here; an operator may raise the bound."
+    conflict: Conflict = Conflict.at(at, "price_above_bound", detail)
+    return conflict
 
 
 def _unknown(draft: JobDraft, field: str, detail: str) -> Conflict:

@@ -13,6 +13,7 @@ from jobs.models import Job
 from jobs.services.drafts import JobDraft, owner_name
 from jobs.services.profile_of_job import measured_first, with_inline_profile
 from jobs.services.store import Stored, columns_of, submit_drafts
+from jobs.services.warnings import warnings_for
 from jobs.specs import JobSpec
 from rest.pointers import pointer
 from rest.problems import Problem
@@ -23,7 +24,7 @@ from tenancy.callers import Caller
 
 @transaction.atomic(savepoint=False)
 def job_submit(*, caller: Caller, spec: JobSpec, now: datetime) -> Job:
-    contradictions.refuse(contradictions.in_job(spec))
+    contradictions.refuse(contradictions.in_job(spec, now=now))
     draft = JobDraft(spec, owner_name(caller, spec.tenant))
     if spec.points:
         draft = replace(draft, spec=with_inline_profile(draft, now=now))
@@ -34,6 +35,10 @@ def job_submit(*, caller: Caller, spec: JobSpec, now: datetime) -> Job:
         raise result
     job = _row(draft, result, now)
     audit.record(caller, "job.submit", job, audited(spec), tenant_id=result.tenant_id)
+    found = warnings_for(
+        spec, cluster_id=result.cluster_id, partition_id=result.partition_id, now=now
+    )
+    job.warnings = found  # type: ignore[attr-defined]
     return job
 
 
@@ -51,7 +56,7 @@ def jobs_submit_bulk(
     *, caller: Caller, items: Sequence[dict[str, Any]], now: datetime
 ) -> list[ItemResult]:
     """Store the good ones and say what is wrong with the others."""
-    judged = [_draft(caller, index, item) for index, item in enumerate(items)]
+    judged = [_draft(caller, index, item, now) for index, item in enumerate(items)]
     drafts = [draft for draft in judged if isinstance(draft, JobDraft)]
     results = iter(submit_drafts(drafts, now=now))
     outcomes = [next(results) if isinstance(draft, JobDraft) else draft for draft in judged]
@@ -64,11 +69,11 @@ def jobs_submit_bulk(
     ]
 
 
-def _draft(caller: Caller, index: int, item: dict[str, Any]) -> JobDraft | Problem:
+def _draft(caller: Caller, index: int, item: dict[str, Any], now: datetime) -> JobDraft | Problem:
     path = ("jobs", index)
     try:
         spec = read(JobSpec, item, *path)
-        contradictions.refuse(contradictions.in_job(spec, *path))
+        contradictions.refuse(contradictions.in_job(spec, *path, now=now))
         contradictions.refuse(contradictions.in_one_of_many(spec, *path))
         return JobDraft(spec, owner_name(caller, spec.tenant, pointer((*path, "tenant"))), path)
     except Problem as problem:
@@ -115,6 +120,7 @@ def _row(draft: JobDraft, stored: Stored, now: datetime) -> Job:
         "partition_name": draft.spec.partition,
         "profile_name": draft.spec.profile,
         "profile_basis": stored.profile_basis,
+        "archive": draft.spec.workdir.archive if draft.spec.workdir else None,
     }
     for name, value in names.items():
         setattr(job, name, value)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.utils import timezone
 from rest_framework.request import Request
 
 from jobs import selectors
@@ -25,4 +26,6 @@ class JobExplainViewSet(ResourceViewSet):
     def explain(self, request: Request, **kwargs: Any) -> HttpResponse:
         """Why the job is where it is, and what would start it sooner."""
         job = self.row()
-        return respond(Answer(show(structs.ExplanationOut, explain(job), job_id=job.pk)))
+        return respond(
+            Answer(show(structs.ExplanationOut, explain(job, now=timezone.now()), job_id=job.pk))
+        )

@@ -149,6 +149,26 @@ class StartForecastOut(Output, frozen=True):
     made_at: Annotated[Instant, Meta(examples=["2026-02-01T09:30:10Z"])]
 
 
+class JobEndOut(Output, frozen=True):
+    """How a job ended, of its last attempt; null where nothing was said."""
+
+    attempt: Annotated[int | None, Meta(examples=[1])]
+    node: Annotated[str | None, Meta(examples=["node-1"])]
+    exit_code: Annotated[int | None, Meta(examples=[1])]
+    signal: Annotated[int | None, Meta(examples=[None])]
+    out_of_memory: Annotated[bool, Meta(examples=[False])]
+    stderr: Annotated[
+        str,
+        Meta(
+            description="The last line it wrote there.",
+            examples=["ModuleNotFoundError: No module named 'torch'"],
+        ),
+    ]
+    parent_id: Annotated[
+        int | None, Meta(description="The job whose end ended this one.", examples=[None])
+    ]
+
+
 class ExplanationOut(Output, frozen=True):
     job_id: JobId
     state: Annotated[Job.State, Meta(examples=["queued"])]
@@ -179,17 +199,23 @@ class ExplanationOut(Output, frozen=True):
     ]
     remedies: list[RemedyOut]
     forecast: StartForecastOut | None
+    ended: Annotated[JobEndOut | None, Meta(examples=[None])]
 
 
 class CostSumsOut(Output, frozen=True):
-    """Energy and tardiness in money; `deviation` 0.1 is a tenth more than was predicted."""
+    """Energy and tardiness in money; `deviation` 0.1 is a tenth more than was predicted.
 
-    predicted_energy: Annotated[Decimal, amount(28, 12, example="0.181200000000")]
+    Full energy is what is billed, and what is compared. Marginal energy is what the policy chose
+    by: what the job adds to what its nodes would have drawn without it.
+    """
+
+    predicted_full_energy: Annotated[Decimal, amount(28, 12, example="0.181200000000")]
+    predicted_marginal_energy: Annotated[Decimal, amount(28, 12, example="0.131200000000")]
     predicted_tardiness: Annotated[Decimal, amount(28, 12, example="0.000000000000")]
-    predicted: Annotated[Decimal, amount(28, 12, example="0.181200000000")]
-    actual_energy: Annotated[Decimal, amount(28, 12, example="0.174000000000")]
+    predicted_full: Annotated[Decimal, amount(28, 12, example="0.181200000000")]
+    actual_full_energy: Annotated[Decimal, amount(28, 12, example="0.174000000000")]
     actual_tardiness: Annotated[Decimal, amount(28, 12, example="0.012000000000")]
-    actual: Annotated[Decimal, amount(28, 12, example="0.186000000000")]
+    actual_full: Annotated[Decimal, amount(28, 12, example="0.186000000000")]
     deviation: Annotated[float | None, Meta(examples=[0.0265])]
     unpriced_mj: Annotated[
         UsuallyNone,

@@ -12,6 +12,13 @@ _LOCK_NODES = """
 SELECT id, gpu_type_id, cpus - cpus_used, memory_mib - memory_used_mib FROM clusters_node
 WHERE id = ANY(%s) AND cluster_id = %s AND state = 'ready' ORDER BY id FOR NO KEY UPDATE
 """
+# After the lock: whoever came before has committed. Null: nobody is there.
+_HOLDERS = """
+SELECT node.id, (SELECT min(held.tenant_id) FROM jobs_allocation held
+                 WHERE held.node_id = node.id AND held.released_at IS NULL)
+FROM clusters_node node JOIN clusters_cluster cluster ON cluster.id = node.cluster_id
+WHERE node.id = ANY(%s) AND (node.wall = 'none' OR cluster.exclusive)
+"""
 _LOCK_TENANTS = """
 SELECT id, gpu_quota - gpus_in_use FROM tenancy_tenant
 WHERE id = ANY(%s) AND NOT suspended ORDER BY id FOR NO KEY UPDATE
@@ -47,12 +54,15 @@ class FreeCapacity:
     # None is a tenant without a quota; a tenant that is not here may not start anything.
     tenants: dict[int, int | None]
     quotas: dict[tuple[int, int], int]
+    # Of nodes that are one tenant's at a time: whose, or None.
+    holders: dict[int, int | None] = field(default_factory=dict)
     taken: Counter[tuple[str, int, int]] = field(default_factory=Counter)
 
     def take(self, tenant: int, pieces: Sequence[Piece]) -> bool:
         if not self._fits(tenant, pieces):
             return False
         self._book(tenant, pieces, 1)
+        self.holders |= {piece.node: tenant for piece in pieces if piece.node in self.holders}
         return True
 
     def give_back(self, tenant: int, pieces: Sequence[Piece]) -> None:
@@ -86,6 +96,8 @@ class FreeCapacity:
 
     def _fits(self, tenant: int, pieces: Sequence[Piece]) -> bool:
         if tenant not in self.tenants or any(piece.node not in self.cpus for piece in pieces):
+            return False
+        if any(self.holders.get(piece.node) not in (None, tenant) for piece in pieces):
             return False
         by_type = self._by_type(pieces)
         left = self.tenants[tenant]
@@ -124,6 +136,8 @@ def lock_room(*, nodes: set[int], tenants: set[int], cluster_id: int) -> FreeCap
     with connection.cursor() as cursor:
         cursor.execute(_LOCK_NODES, [sorted(nodes), cluster_id])
         node_rows = cursor.fetchall()
+        cursor.execute(_HOLDERS, [sorted(nodes)])
+        holders = dict(cursor.fetchall())
         cursor.execute(_LOCK_TENANTS, [sorted(tenants)])
         tenant_rows = cursor.fetchall()
         cursor.execute(_LOCK_QUOTAS, [sorted(tenants)])
@@ -134,4 +148,5 @@ def lock_room(*, nodes: set[int], tenants: set[int], cluster_id: int) -> FreeCap
         memory_mib={node: memory for node, _, _, memory in node_rows},
         tenants=dict(tenant_rows),
         quotas={(tenant, kind): left for tenant, kind, left in quota_rows},
+        holders=holders,
     )

@@ -1,4 +1,4 @@
-"""Switches nodes off and on, as a plan asks: off only when empty, on only what is off.
+"""Switches nodes off and on, as a plan asks: off only with leave and empty, on what is off.
 
 A node that is off is `off` in the record; whoever carries it out learns it from there: an emulated
 node from its next sync, a real one from the site's own tool (clusters/services/site_power.py).
@@ -37,7 +37,8 @@ def nodes_switch(entries: Sequence[PowerNode], *, cluster_id: int, now: datetime
         awaited = {row[0] for row in cursor.fetchall()}
     off = {entry.node for entry in entries if not entry.on} & here - awaited
     on = {entry.node for entry in entries if entry.on} & here
-    idle = Node.objects.filter(pk__in=off, state=State.READY, gpus_in_use=0)
+    ready = Node.objects.filter(pk__in=off, cluster__power_off=True, state=State.READY)
+    idle = ready.filter(gpus_in_use=0)
     going = list(idle.values_list("pk", flat=True))
     coming = list(Node.objects.filter(pk__in=on, state=State.OFF).values_list("pk", flat=True))
     advance(_rows(going), sources=[State.READY], to=State.OFF, reason=SWITCHED_OFF, now=now)

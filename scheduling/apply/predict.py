@@ -1,4 +1,4 @@
-"""What a placed attempt is expected to draw, written down before anybody can know better."""
+"""What a placed attempt is expected to draw in full, written down before anybody knows better."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from django.db import connection
 
 from jobs.models import Attempt
 from jobs.profiling.knowledge import applications
-from policies.performance.application import Application
-from policies.performance.prediction import Prediction
+from jobs.profiling.performance.application import Application, Prediction
 
 _HELD = """
-SELECT attempt.id, job.profile_id, kind.name, count(*), attempt.gpus, attempt.clock_mhz,
+SELECT attempt.id, job.profile_id, kind.name, count(*),
+       sum(node.host_peak_w::float8 / greatest(hosted.gpus, 1)), attempt.gpus, attempt.clock_mhz,
        sum(allocation.cpus)::float8 / count(*), sum(allocation.memory_mib)::float8 / count(*),
        kind.max_w::float8, job.work_total, job.work_done, job.estimated_run_s::float8
 FROM jobs_attempt attempt
@@ -21,6 +21,7 @@ JOIN jobs_job job ON job.id = attempt.job_id
 JOIN jobs_allocation allocation ON allocation.attempt_id = attempt.id
 JOIN clusters_node node ON node.id = allocation.node_id
 JOIN clusters_gputype kind ON kind.id = node.gpu_type_id
+CROSS JOIN LATERAL (SELECT count(*) AS gpus FROM clusters_gpu WHERE node_id = node.id) hosted
 WHERE attempt.id = ANY(%s)
 GROUP BY attempt.id, job.id, kind.id
 ORDER BY attempt.id
@@ -28,8 +29,10 @@ ORDER BY attempt.id
 
 _WRITE = """
 UPDATE jobs_attempt attempt
-SET predicted_mj = expected.mj, predicted_by = expected.basis
-FROM unnest(%s::int8[], %s::int8[], %s::text[]) AS expected (id, mj, basis)
+SET predicted_gpu_mj = expected.gpu_mj, predicted_host_mj = expected.host_mj,
+    predicted_by = expected.basis
+FROM unnest(%s::int8[], %s::int8[], %s::int8[], %s::text[])
+    AS expected (id, gpu_mj, host_mj, basis)
 WHERE attempt.id = expected.id
 """
 MOST_MJ = 9 * 10**18
@@ -43,6 +46,8 @@ class PredictedHolding(NamedTuple):
     profile_id: int | None
     gpu_type: str
     here: int
+    host_w: float
+    """Its share of the hosts' peaks, as `policies.pricing.cost` has it."""
     gpus: int
     clock_mhz: int | None
     cpus_per_gpu: float
@@ -75,8 +80,11 @@ def predict(attempt_ids: Sequence[int]) -> None:
 
 def _predicted(
     pieces: Sequence[PredictedHolding], known: Application | None
-) -> tuple[int, str] | None:
-    """From the profile's watts and speed, else the type's most watts and the tenant's estimate."""
+) -> tuple[int, int, str] | None:
+    """From the profile's watts and speed, else the type's most watts and the tenant's estimate.
+
+    Of the GPUs and of their share of the hosts, apart: only the former are ever counted.
+    """
     watts, speeds, by_profile = 0.0, [], True
     for piece in pieces:
         expected = _expected(piece, known) if known else _NOTHING
@@ -89,7 +97,12 @@ def _predicted(
     if run_s is None:
         return None
     basis = Attempt.Prediction.PROFILE if by_profile else Attempt.Prediction.NAMEPLATE
-    return min(int(watts * run_s * 1000), MOST_MJ), basis
+    host_w = sum(piece.host_w for piece in pieces)
+    return _mj(watts, run_s), _mj(host_w, run_s), basis
+
+
+def _mj(watts: float, run_s: float) -> int:
+    return min(int(watts * run_s * 1000), MOST_MJ)
 
 
 def _expected(piece: PredictedHolding, known: Application) -> Prediction:

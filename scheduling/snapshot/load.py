@@ -25,8 +25,11 @@ from policies.contract.snapshot import (
     Snapshot,
     TenantTable,
 )
+from policies.pricing.published import seen_prices
 from scheduling.snapshot import queries
 from scheduling.snapshot.copy_read import Rows
+from scheduling.snapshot.memory_share import memory_mib_per_gpu
+from scheduling.snapshot.node_classes import NodeClasses, classify
 from scheduling.snapshot.profile_tensors import profile_table
 from scheduling.snapshot.remaining import Where, remaining_s, steps_per_s
 from tariffs.curves import price_curves
@@ -54,7 +57,11 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
     type_ids = np.array([kind.pk for kind in gpu_types], np.int64)
     partition_ids = np.array([partition.pk for partition in partitions], np.int64)
     placements = _placements(jobs, nodes, pieces)
-    node_table = _node_table(nodes, partition_ids, type_ids)
+    kind = _row_of(nodes["gpu_type"], type_ids)
+    classes = classify(jobs, nodes, tenants, kind, len(gpu_types))
+    mem_mib_per_gpu = memory_mib_per_gpu(jobs, nodes, kind)
+    gpu_types = [gpu_types[at] for at in classes.type_of_row.tolist()]
+    node_table = _node_table(nodes, partition_ids, classes)
     asked_gpus = np.concatenate([jobs["min_gpus"], jobs["max_gpus"], jobs["gpus"]])
     profiles = profile_table(
         np.unique(jobs["profile"]), gpu_types, asked_gpus[np.tile(jobs["profile"] > 0, 3)]
@@ -70,13 +77,18 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
         energy_until_s=inf if energy is None else energy.until_at.timestamp(),
         peak_w=peak_w,
         demand_price_per_w=demand_price_per_w,
+        power_off=cluster.power_off,
+        min_idle_s=cluster.min_idle_s,
         jobs=_job_table(
             jobs,
             profiles,
             now.timestamp(),
-            tenant_ids=tenants["id"],
+            tenants=tenants,
+            max_price_per_h=float(cluster.max_tardiness_price_per_h),
             partition_ids=partition_ids,
             held_type=_held_types(placements, node_table),
+            gpu_types=classes.allowed,
+            mem_mib_per_gpu=mem_mib_per_gpu,
         ),
         placements=placements,
         nodes=node_table,
@@ -92,7 +104,7 @@ def _load(cluster: Cluster, now: datetime, seed: int) -> Snapshot:
             lends=[partition.lends for partition in partitions],
             power_budget_w=[budgets.of(partition.pk) for partition in partitions],
         ),
-        tenants=_tenant_table(tenants, type_ids),
+        tenants=_tenant_table(tenants, type_ids, classes.type_of_row),
         profiles=profiles,
         prices=_prices(cluster, now),
     )
@@ -109,14 +121,16 @@ def _job_table(
     profiles: ProfileTable,
     now_s: float,
     *,
-    tenant_ids: Rows,
+    tenants: Rows,
+    max_price_per_h: float,
     partition_ids: Rows,
     held_type: Rows,
+    gpu_types: Rows,
+    mem_mib_per_gpu: Rows,
 ) -> JobTable:
     run_s = np.maximum(now_s - np.nan_to_num(jobs["started_s"], nan=now_s), 0)
     attained_gpu_s = jobs["attained_gpu_s"] + run_s * jobs["gpus"]
     profile = _row_of(jobs["profile"], profiles.id)
-    gpu_types = _mask(jobs["gpu_types"])
     gpus = np.where(jobs["gpus"] > 0, jobs["gpus"], jobs["min_gpus"])
     predicted_per_s = steps_per_s(
         Where(profile, held_type, gpu_types, gpus, jobs["clock_mhz"]), profiles
@@ -124,12 +138,17 @@ def _job_table(
     work_left = np.maximum(jobs["work_total"] - jobs["work_done"], 0)
     by_estimate_s = np.maximum(jobs["est_total_s"] - attained_gpu_s / jobs["min_gpus"], 0)
     blocked = np.where(jobs["unmet"] > 0, Blocked.DEPENDENCY, Blocked.NO)
+    tenant, own_bound = _row_of(jobs["tenant"], tenants["id"]), tenants["max_price_per_h"]
+    bound_per_h = np.where(np.isnan(own_bound), max_price_per_h, own_bound)[tenant]
     translated = {
-        "tenant": _row_of(jobs["tenant"], tenant_ids),
+        "tenant": tenant,
+        # A bound that was lowered counts for jobs that named more before, too.
+        "tardiness_weight": np.minimum(jobs["tardiness_weight"], bound_per_h / 3600),
         "profile": profile,
         "partition": _row_of(jobs["partition"], partition_ids),
         "blocked": np.where(jobs["held"] > 0, Blocked.HELD, blocked),
         "gpu_types": gpu_types,
+        "mem_mib_per_gpu": mem_mib_per_gpu,
         "work_left": work_left,
         "attained_gpu_s": attained_gpu_s,
         "est_total_s": np.where(
@@ -159,26 +178,31 @@ def _held_types(placements: Placements, nodes: NodeTable) -> Rows:
     return types
 
 
-def _node_table(nodes: Rows, partition_ids: Rows, type_ids: Rows) -> NodeTable:
+def _node_table(nodes: Rows, partition_ids: Rows, classes: NodeClasses) -> NodeTable:
+    free_gpus = np.where(classes.closed, 0, nodes["healthy"] & ~nodes["held"])
     translated = {
         "state": _NODE_STATES[nodes["state"]],
         "partition": _row_of(nodes["partition"], partition_ids),
-        "gpu_type": _row_of(nodes["gpu_type"], type_ids),
-        "free_gpus": _mask(nodes["healthy"] & ~nodes["held"]),
+        "gpu_type": classes.row_of_node,
+        "free_gpus": _mask(free_gpus),
         "rack": _row_of(nodes["rack"], np.unique(nodes["rack"][nodes["rack"] >= 0])),
         "switch": _row_of(nodes["switch"], np.unique(nodes["switch"][nodes["switch"] >= 0])),
     }
     return NodeTable.of(**{**_of_same_name(NodeTable, nodes), **translated})
 
 
-def _tenant_table(tenants: Rows, type_ids: Rows) -> TenantTable:
+def _tenant_table(tenants: Rows, type_ids: Rows, type_of_row: Rows) -> TenantTable:
+    """Rows of one GPU type share its quota; applying the plan counts them together."""
     quotas = queries.QUOTAS.read()
     quota_by_type = np.full((len(tenants), len(type_ids)), -1, np.int32)
     used_by_type = np.zeros_like(quota_by_type)
     cells = _row_of(quotas["tenant"], tenants["id"]), _row_of(quotas["gpu_type"], type_ids)
     quota_by_type[cells] = quotas["gpus"]
     used_by_type[cells] = quotas["used"]
-    quotas_of = {"quota_by_type": quota_by_type, "used_by_type": used_by_type}
+    quotas_of = {
+        "quota_by_type": quota_by_type[:, type_of_row],
+        "used_by_type": used_by_type[:, type_of_row],
+    }
     return TenantTable.of(**{**_of_same_name(TenantTable, tenants), **quotas_of})
 
 
@@ -186,12 +210,8 @@ def _prices(cluster: Cluster, now: datetime) -> PriceTable:
     price, carbon = price_curves(cluster, now=now)
     if price is None:
         return PriceTable.unknown()
-    grams = np.nan if carbon is None else carbon.price_at(price.edges_s[:-1])
-    return PriceTable.of(
-        from_s=price.edges_s[:-1],
-        price_per_kwh=price.prices,
-        carbon_g_per_kwh=np.broadcast_to(grams, price.prices.shape),
-    )
+    # Without a market: what an operator has imported is published.
+    return seen_prices(price, carbon, now.timestamp())
 
 
 def _row_of(ids: Rows, ascending_ids: Rows) -> npt.NDArray[np.int64]:

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from clusters.models import GpuType
 from jobs.profiling.knowledge import applications
+from jobs.profiling.performance.application import Application
+from jobs.profiling.tensors import profile_table as table_of
 from policies.contract.snapshot import ProfileTable
-from policies.performance.application import Application
-from policies.performance.tensors import profile_table as table_of
 
 # Where speed is given over CPUs and memory per GPU, if anybody in the queue depends on them.
 CPUS = (*range(1, 11), 12, 16, 24, 32, 48, 64)

@@ -24,7 +24,8 @@ _IS_MOVING = "coalesce(attempt.relocation_until_at > to_timestamp({now_s}), fals
 
 # The new places of jobs on their way, a row per node.
 _RELOCATIONS = f"""
-SELECT attempt.id AS attempt_id, attempt.job_id, piece.node AS node_id, piece.cpus, piece.mem_mib,
+SELECT attempt.id AS attempt_id, attempt.tenant_id, attempt.job_id, piece.node AS node_id,
+       piece.cpus, piece.mem_mib,
        (SELECT bit_or(1::int8 << index::int)
         FROM jsonb_array_elements_text(piece.gpus) index) AS gpus
 FROM jobs_attempt attempt
@@ -58,9 +59,15 @@ _NODES = (
     ),
     Column("host_idle_w", "f8", "node.host_idle_w"),
     Column("host_peak_w", "f8", "node.host_peak_w"),
+    Column("idle_since_s", "f8", "extract(epoch FROM node.idle_since_at)"),
     Column("gpus", "i8", "coalesce(gpus.total, 0)"),
     Column("healthy", "i8", "coalesce(gpus.healthy, 0)"),
     Column("held", "i8", "coalesce(gpus.held, 0) | coalesce(kept.gpus, 0)"),
+    # What jobs may need of a node, a bit each; the same bits are in `needs` below.
+    Column("offers", "i8", "(node.container_tool <> '')::int + 2 * node.workloads::int"),
+    # Whether it is one tenant's at a time, and whose it is now.
+    Column("alone", "i8", "(node.wall = 'none' OR cluster.exclusive)::int"),
+    Column("holder", "i8", "coalesce(gpus.holder, kept.holder, -1)"),
 )
 
 NODES = Query(
@@ -69,6 +76,7 @@ NODES = Query(
 WITH relocation AS ({_RELOCATIONS}), kept AS (
     -- Beyond what the job holds there already and gives back.
     SELECT relocation.node_id, bit_or(relocation.gpus) AS gpus,
+           min(relocation.tenant_id) AS holder,
            sum(greatest(relocation.cpus - coalesce(own.cpus, 0), 0)) AS cpus,
            sum(greatest(relocation.mem_mib - coalesce(own.mem_mib, 0), 0)) AS mem_mib
     FROM relocation LEFT JOIN LATERAL (
@@ -80,12 +88,14 @@ WITH relocation AS ({_RELOCATIONS}), kept AS (
 )
 SELECT {selected(_NODES)}
 FROM clusters_node node
+JOIN clusters_cluster cluster ON cluster.id = node.cluster_id
 LEFT JOIN kept ON kept.node_id = node.id
 LEFT JOIN clusters_rack rack ON rack.id = node.rack_id
 LEFT JOIN (
     SELECT gpu.node_id, count(*) AS total,
            bit_or(1::int8 << gpu.index) FILTER (WHERE gpu.healthy AND gpu.fault = '') AS healthy,
-           bit_or(1::int8 << gpu.index) FILTER (WHERE allocation.id IS NOT NULL) AS held
+           bit_or(1::int8 << gpu.index) FILTER (WHERE allocation.id IS NOT NULL) AS held,
+           min(allocation.tenant_id) AS holder
     FROM clusters_gpu gpu
     JOIN clusters_node home ON home.id = gpu.node_id AND home.cluster_id = {{cluster}}
     LEFT JOIN jobs_allocation allocation
@@ -116,6 +126,13 @@ coalesce((SELECT max(part.speed_steps / part.speed_s) FROM jobs_part part
             AND part.speed_s > 0 AND NOT {_IS_MOVING}), 'nan')
 """
 
+# A container for its image; an agent that knows what it brings along.
+_NEEDS = """
+(job.image IS NOT NULL)::int
++ 2 * (job.workdir_id IS NOT NULL OR job.git_url IS NOT NULL OR job.time_limit_s IS NOT NULL
+       OR job.mounts <> '[]' OR job.artifacts <> '[]' OR job.secrets <> '[]')::int
+"""
+
 # First of the queue, second of those that hold GPUs.
 _JOBS = (
     Column("id", "i8", "job.id"),
@@ -133,7 +150,8 @@ _JOBS = (
     Column("max_gpus", "i8", "job.max_gpus"),
     Column("gpu_types", "i8", _ALLOWED_TYPES),
     Column("cpus_per_gpu", "i8", "job.cpus_per_gpu"),
-    Column("mem_mib_per_gpu", "i8", "job.memory_mib_per_gpu"),
+    Column("mem_mib_per_gpu", "i8", "coalesce(job.memory_mib_per_gpu, -1)"),
+    Column("needs", "i8", _NEEDS),
     Column("span", "i8", "array_position(ARRAY['node', 'rack', 'switch', 'any'], job.span) - 1"),
     Column(
         "preemptible",
@@ -167,6 +185,7 @@ heads AS (
     CROSS JOIN LATERAL (
         SELECT * FROM jobs_job
         WHERE cluster_id = {{cluster}} AND tenant_id = tenant.id AND state = 'queued'
+          AND coalesce(retry_at <= to_timestamp({{now_s}}), true)
         ORDER BY priority DESC, id LIMIT {TENANT_WINDOW}
     ) job
     ORDER BY job.priority DESC, job.id LIMIT {QUEUE_WINDOW}
@@ -215,6 +234,7 @@ _TENANTS = (
         "quota_gpus", "i8", "CASE WHEN suspended THEN gpus_in_use ELSE coalesce(gpu_quota, -1) END"
     ),
     Column("used_gpus", "i8", "gpus_in_use"),
+    Column("max_price_per_h", "f8", "coalesce(max_tardiness_price_per_h, 'nan')"),
     Column("energy_left_j", "f8", "coalesce(energy_budget_wh * 3600.0::float8, 'infinity')"),
 )
 

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,9 +9,13 @@ import pytest
 
 from agent.assemble import supervise
 from agent.devices.base import ControlRefusedError, DeviceLostError, Reading
+from agent.files.artifacts import Artifacts
+from agent.files.file_tasks import FileTasks
+from agent.files.preparation import UnpreparedError, WorkdirPreparer
 from agent.measure.gpu_controls import GpuControls
 from agent.measure.sampler import GpuSampler
 from agent.remember.attempt_store import AttemptStore
+from agent.remember.disk import DiskSpace
 from agent.remember.journal import Journal
 from agent.remember.lease import RunLease
 from agent.remember.state_dir import StateDir
@@ -23,7 +26,9 @@ from agent.run.attempts import NodeAttempts
 from agent.run.cpus import CpuPool
 from agent.run.launch import Launcher, UnsupportedError
 from agent.run.processes import Process
+from agent.run.shims import Shims
 from agent.run.supervisor import AttemptSupervisor
+from agent.run.tenant_users import TenantUsers
 from agent.talk.outgoing_reports import attempt_reports
 from agent.wire import AttemptRef, AttemptReport, Desired, DesiredAttempt, GpuInventory
 
@@ -70,6 +75,7 @@ class FakeGpu:
         self.clock_mhz: int | None = None
         self.cap_w: int | None = None
         self.occupant: Process | None = None
+        self.files: tuple[str, ...] = ()
 
     def read(self) -> Reading:
         if self.lost:
@@ -111,20 +117,6 @@ class FakeShim:
         self.signals.append(number)
 
 
-class FakeChild:
-    """What Popen gives: a shim that has not taken its claim yet."""
-
-    def __init__(self) -> None:
-        self.code: int | None = None
-        self.signals: list[signal.Signals] = []
-
-    def poll(self) -> int | None:
-        return self.code
-
-    def send_signal(self, number: signal.Signals) -> None:
-        self.signals.append(number)
-
-
 class FakeLauncher:
     """Makes the attempt's directory and starts nothing."""
 
@@ -143,7 +135,7 @@ class FakeLauncher:
         if self.broken:
             raise OSError(self.broken)
         run.directory.mkdir(parents=True, exist_ok=True)
-        run.child = cast("subprocess.Popen[bytes]", FakeChild())
+        run.child = cast(Process, FakeShim(0, 1))
         self.launched.append(run.attempt.ref)
 
     def retune(self, run: AttemptRun) -> None:
@@ -151,8 +143,30 @@ class FakeLauncher:
 
     def pin(self, run: AttemptRun) -> None: ...
 
+    def clean_up_tenant(self, attempt: DesiredAttempt) -> None: ...
+
+    def out_of_memory(self, run: AttemptRun) -> bool:
+        return False
+
     def clean_up(self, run: AttemptRun) -> None:
         self.cleaned.append(run.attempt.ref)
+
+
+class FakePreparer:
+    """Working directories are whole when a test says so, or cannot be had."""
+
+    def __init__(self) -> None:
+        self.whole: set[AttemptRef] = set()
+        self.trouble: UnpreparedError | None = None
+        self.kept: set[AttemptRef] = set()
+
+    def ready(self, run: AttemptRun) -> bool:
+        if self.trouble is not None:
+            raise self.trouble
+        return run.attempt.ref in self.whole
+
+    def keep_only(self, refs: set[AttemptRef]) -> None:
+        self.kept = refs
 
 
 class SupervisedNode:
@@ -166,6 +180,8 @@ class SupervisedNode:
         self.shims: dict[int, FakeShim] = {}
         self.boot_id = BOOT
         self.launcher = FakeLauncher()
+        self.preparer = FakePreparer()
+        self.disk = DiskSpace(directory, least_bytes=0)
         self.supervisor = self._supervisor()
         monkeypatch.setattr(attempt_run, "Process", self._shim)
         monkeypatch.setattr(processes, "tree", lambda pid: frozenset({pid}))
@@ -211,6 +227,10 @@ class SupervisedNode:
         (self.state_dir.run(attempt.ref) / "exit.json").write_text(json.dumps(document | record))
         self.supervisor.tick()
 
+    def artifacts(self) -> Artifacts:
+        store, tasks = self.supervisor.attempts.store, FileTasks(Shims())
+        return Artifacts(store, self.state_dir, self.disk, tasks, TenantUsers(trusted=True))
+
     def reports(self) -> list[AttemptReport]:
         attempts, gpus = self.supervisor.attempts, self.supervisor.gpus
         return list(attempt_reports(attempts, gpus, self.boot_id, self.clock()))
@@ -228,11 +248,12 @@ class SupervisedNode:
         controls = GpuControls(self.gpus, self.journal)
         sampler.sample()
         return supervise(
-            NodeAttempts(AttemptStore(self.journal)),
+            NodeAttempts(AttemptStore(self.journal), self.disk),
             state_dir=self.state_dir,
             gpus=AttemptGpus(self.gpus, sampler, controls, self.clock),
             launcher=cast(Launcher, self.launcher),
             pool=CpuPool((0, 1, 2, 3), {0: frozenset({0, 1}), 1: frozenset({2, 3})}),
+            preparer=cast(WorkdirPreparer, self.preparer),
             lease=self.lease,
             boot_id=self.boot_id,
             clock=self.clock,

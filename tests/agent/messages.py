@@ -1,6 +1,8 @@
 """Messages with everything filled in, for tests that change one thing."""
 
 from agent.wire import (
+    Archive,
+    ArtifactPath,
     AttemptEnergy,
     AttemptReport,
     Cancel,
@@ -13,12 +15,17 @@ from agent.wire import (
     GpuStatus,
     Inventory,
     MemoryLimit,
+    Mount,
     NumaNode,
+    Processes,
     Register,
-    Sample,
+    SampleReport,
+    SecretValue,
     State,
     Sync,
     Telemetry,
+    Wall,
+    Workdir,
 )
 
 GPU = "GPU-7d1b2c3e-0000-5000-8000-000000000001"
@@ -37,6 +44,14 @@ DESIRED_ATTEMPT = DesiredAttempt(
     clock_mhz=1200,
     power_cap_w=250,
     gang=Gang(4, 8, 4, 1, 2, "10.0.0.1", 29500),
+    tenant_id=4,
+    processes=Processes.PER_GPU,
+    workdir=Workdir(archive=Archive("0" * 64, 2048)),
+    mounts=(Mount("datasets", "/srv/datasets", "/data"),),
+    artifacts=(ArtifactPath("model", "out/model.pt"),),
+    secrets=(SecretValue("wandb", "s3cret", variable="WANDB_API_KEY"),),
+    time_limit_s=3600.0,
+    pids_limit=4096,
 )
 
 DESIRED = Desired(
@@ -94,7 +109,12 @@ REGISTER = Register(
             ),
         ),
         features=Features(
-            cgroup=False, bubblewrap=True, affinity=True, memory_limit=MemoryLimit.RLIMIT
+            cgroup=False,
+            bubblewrap=True,
+            affinity=True,
+            memory_limit=MemoryLimit.RLIMIT,
+            wall=Wall.UID,
+            workloads=True,
         ),
         numa=(NumaNode(0, (0, 1, 2, 3), 65536),),
     ),
@@ -104,5 +124,5 @@ TELEMETRY = Telemetry(
     epoch=2,
     boot_id="b0071d",
     sent_boot_ms=2000,
-    samples=(Sample(uuid=GPU, sequence=1, boot_ms=1000, energy_mj=55_000, power_mw=55_000),),
+    samples=(SampleReport(uuid=GPU, sequence=1, boot_ms=1000, energy_mj=55_000, power_mw=55_000),),
 )

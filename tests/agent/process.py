@@ -57,6 +57,8 @@ class AgentProcess:
     def start(self, *more: str) -> "AgentProcess":
         argv = [sys.executable, "-m", "agent", "--server", self._url, "--name", self.name]
         argv += ["--state-dir", str(self.state), "--devices", f"emulated:{self._catalogue}", *more]
+        if not {"--run-as", "--tenant-uids"} & set(more):
+            argv.append("--trust-tenants")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(argv, env=self._env, stdout=log, stderr=log)
         return self
@@ -104,8 +106,9 @@ class AgentProcess:
             self.kill()
         for path in self.state.glob("runs/*/claim"):
             with contextlib.suppress(psutil.NoSuchProcess, ValueError):
-                shim = psutil.Process(json.loads(path.read_text())["pid"])
-                if any("shim.py" in part for part in shim.cmdline()):
+                claim = json.loads(path.read_text())
+                shim = psutil.Process(claim["pid"])
+                if start_ticks(shim.pid) == claim["start_ticks"]:
                     for process in [*shim.children(recursive=True), shim]:
                         with contextlib.suppress(psutil.NoSuchProcess):
                             process.kill()

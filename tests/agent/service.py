@@ -5,15 +5,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from queue import SimpleQueue
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from agent.wire import (
+    BELL_PATH,
     LOGS_PATH,
     REGISTER_PATH,
     SYNC_PATH,
     TELEMETRY_PATH,
+    ArtifactPart,
+    ArtifactTaken,
     AttemptRef,
     AttemptReport,
     Cancel,
@@ -21,14 +27,14 @@ from agent.wire import (
     Desired,
     DesiredAttempt,
     GpuStatus,
-    LogChunk,
     LogOffset,
+    LogPiece,
     Logs,
     LogsTaken,
-    Problem,
     Register,
     Registered,
-    Sample,
+    ReportedProblem,
+    SampleReport,
     State,
     Stream,
     Sync,
@@ -43,7 +49,7 @@ NODE_TOKEN = "fw_n_this-node-0123456789"
 
 
 class RefusalError(Exception):
-    def __init__(self, status: int, problem: Problem) -> None:
+    def __init__(self, status: int, problem: ReportedProblem) -> None:
         super().__init__(problem.code)
         self.status, self.problem = status, problem
 
@@ -56,6 +62,9 @@ class Fate:
     lose_answers: int = 0  # requests that are applied and then answered by silence
     repeat_answers: int = 0  # syncs answered once more with the answer before
     refuse_logs: bool = False
+    break_downloads: int = 0  # archives of which only half comes
+    refuse_artifacts: bool = False  # with 503: later perhaps
+    hold_downloads: threading.Event | None = None  # they hang until it is set
 
 
 @dataclass
@@ -80,11 +89,17 @@ class ScriptedService:
     latest: dict[int, AttemptReport] = field(default_factory=dict)
     ended: dict[int, AttemptReport] = field(default_factory=dict)
     batches: list[Telemetry] = field(default_factory=list)
-    chunks: list[LogChunk] = field(default_factory=list)
-    logs: dict[tuple[int, Stream], bytearray] = field(default_factory=dict)
+    chunks: list[LogPiece] = field(default_factory=list)
+    rank_logs: dict[tuple[int, Stream, int | None], bytearray] = field(default_factory=dict)
     final: set[tuple[int, Stream]] = field(default_factory=set)
     last_answer: bytes = b""
     headers: list[str] = field(default_factory=list)
+    archives: dict[int, bytes] = field(default_factory=dict)  # by attempt
+    ranges: list[str] = field(default_factory=list)  # asked for, "" for the whole
+    artifacts: dict[tuple[int, str], bytearray] = field(default_factory=dict)
+    closed: dict[tuple[int, str], ArtifactPart] = field(default_factory=dict)
+    # What is written to the agent's bell; without it there is none.
+    bell: "SimpleQueue[bytes] | None" = None
 
     def want(self, attempt: DesiredAttempt) -> None:
         with self.lock:
@@ -115,13 +130,16 @@ class ScriptedService:
             return {gpu.uuid: gpu for gpu in self.syncs[-1].gpus} if self.syncs else {}
 
     @property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[SampleReport]:
         with self.lock:
             return [sample for batch in self.batches for sample in batch.samples]
 
     def text(self, attempt_id: int, stream: Stream = Stream.STDOUT) -> str:
+        """Of all ranks, one after another."""
         with self.lock:
-            return bytes(self.logs.get((attempt_id, stream), b"")).decode(errors="replace")
+            keys = [key for key in self.rank_logs if key[:2] == (attempt_id, stream)]
+            found = (bytes(self.rank_logs[key]) for key in sorted(keys, key=str))
+            return b"".join(found).decode(errors="replace")
 
     def handle(self, path: str, body: bytes, authorization: str) -> bytes:
         with self.lock:
@@ -129,7 +147,7 @@ class ScriptedService:
             if path == REGISTER_PATH:
                 return encode(self._register(decode(Register, body), authorization))
             if authorization != f"Bearer {NODE_TOKEN}":
-                raise RefusalError(401, Problem("unauthenticated", "no such node"))
+                raise RefusalError(401, ReportedProblem("unauthenticated", "no such node"))
             if path == SYNC_PATH:
                 return self._sync(decode(Sync, body))
             if path == TELEMETRY_PATH:
@@ -137,11 +155,39 @@ class ScriptedService:
             assert path == LOGS_PATH
             return encode(self._logs(decode(Logs, body)))
 
+    def workdir(self, attempt_id: int, asked: str) -> tuple[bytes, int]:
+        """From the byte that a range names, and how many bytes are sent before the line breaks."""
+        with self.lock:
+            self.ranges.append(asked)
+            if attempt_id not in self.archives:
+                raise RefusalError(404, ReportedProblem("bytes_gone", detail="The bytes are gone."))
+            start = int(asked.removeprefix("bytes=").removesuffix("-") or 0)
+            data = self.archives[attempt_id][start:]
+            if self.fate.break_downloads > 0:
+                self.fate.break_downloads -= 1
+                return data, len(data) // 2
+            return data, len(data)
+
+    def artifact(self, attempt_id: int, name: str, part: ArtifactPart, data: bytes) -> bytes:
+        with self.lock:
+            self._check_epoch(part.epoch)
+            if self.fate.refuse_artifacts:
+                raise RefusalError(503, ReportedProblem("busy"))
+            key = (attempt_id, name)
+            kept = self.artifacts.setdefault(key, bytearray())
+            if part.offset == len(kept):
+                kept += data
+            if part.fault or len(kept) == part.size:
+                self.closed[key] = part
+            return encode(ArtifactTaken(len(kept), closed=key in self.closed))
+
     def _register(self, message: Register, authorization: str) -> Registered:
         known = authorization == f"Bearer {NODE_TOKEN}"
         joins = message.join_token == JOIN_TOKEN and self.install_id in (None, message.install_id)
         if not known and not joins:
-            raise RefusalError(401, Problem("unauthenticated", "join token is used or unknown"))
+            raise RefusalError(
+                401, ReportedProblem("unauthenticated", "join token is used or unknown")
+            )
         self.install_id = message.install_id
         self.epoch += 1
         self.registers.append(message)
@@ -158,13 +204,17 @@ class ScriptedService:
 
     def _check_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
-            raise RefusalError(409, Problem(Code.STALE_EPOCH, "another agent has registered"))
+            raise RefusalError(
+                409, ReportedProblem(Code.STALE_EPOCH, "another agent has registered")
+            )
 
     def _sync(self, message: Sync) -> bytes:
         self._check_epoch(message.epoch)
         stale = tuple(report.ref for report in message.attempts if report.ref in self.stale)
         if stale:
-            raise RefusalError(409, Problem(Code.STALE_FENCE, "not this node's", stale=stale))
+            raise RefusalError(
+                409, ReportedProblem(Code.STALE_FENCE, "not this node's", stale=stale)
+            )
         if self.fate.repeat_answers > 0 and self.last_answer:
             self.fate.repeat_answers -= 1
             return self.last_answer
@@ -201,17 +251,18 @@ class ScriptedService:
     def _logs(self, message: Logs) -> LogsTaken:
         self._check_epoch(message.epoch)
         if self.fate.refuse_logs:
-            raise RefusalError(413, Problem("too_large", "enough"))
+            raise RefusalError(413, ReportedProblem("too_large", "enough"))
         return LogsTaken(tuple(self._log(chunk) for chunk in message.chunks))
 
-    def _log(self, chunk: LogChunk) -> LogOffset:
+    def _log(self, chunk: LogPiece) -> LogOffset:
         self.chunks.append(chunk)
-        kept = self.logs.setdefault((chunk.attempt_id, chunk.stream), bytearray())
+        key = (chunk.attempt_id, chunk.stream, chunk.rank)
+        kept = self.rank_logs.setdefault(key, bytearray())
         if chunk.offset <= len(kept):
             kept[chunk.offset :] = chunk.data
             if chunk.final:
                 self.final.add((chunk.attempt_id, chunk.stream))
-        return LogOffset(chunk.attempt_id, chunk.stream, len(kept))
+        return LogOffset(chunk.attempt_id, chunk.stream, len(kept), rank=chunk.rank)
 
 
 class _Server(ThreadingHTTPServer):
@@ -242,6 +293,53 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self._answer(200, answer)
+
+    def do_PUT(self) -> None:
+        service = self.server.service
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if service.fate.down:
+            self.close_connection = True
+            return
+        url = urlsplit(self.path)
+        *_, attempt_id, _, name = url.path.split("/")
+        part = convert(dict(parse_qsl(url.query)), ArtifactPart, strict=False)
+        try:
+            self._answer(200, service.artifact(int(attempt_id), name, part, body))
+        except RefusalError as refusal:
+            self._answer(refusal.status, encode(refusal.problem))
+
+    def _send_workdir(self) -> None:
+        service = self.server.service
+        try:
+            attempt_id = int(urlsplit(self.path).path.split("/")[-2])
+            data, sent = service.workdir(attempt_id, self.headers.get("Range", ""))
+        except RefusalError as refusal:
+            self._answer(refusal.status, encode(refusal.problem))
+            return
+        self.send_response(206 if "Range" in self.headers else 200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[:sent])
+        if service.fate.hold_downloads is not None:
+            service.fate.hold_downloads.wait()
+        self.close_connection = sent < len(data)
+
+    def do_GET(self) -> None:
+        if "/workdir" in self.path:
+            self._send_workdir()
+            return
+        bell = self.server.service.bell
+        if bell is None or self.path != BELL_PATH:
+            self._answer(404, encode(ReportedProblem("not_found")))
+            return
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        line = b"\n"
+        while line:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
+            line = bell.get()
+        self.wfile.write(b"0\r\n\r\n")
 
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)

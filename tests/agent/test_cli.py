@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli import main
+from agent.run.tenant_users import NoSuchUserError, TenantUsers, UidRange
 from tests.agent.conftest import Ground
 from tests.agent.service import ScriptedService, until
 
@@ -16,7 +17,47 @@ def given(ground: Ground, **changes: str) -> list[str]:
         "--state-dir": str(ground.directory / "state"),
         "--devices": f"emulated:{ground.catalogue}",
     } | changes
-    return [word for pair in options.items() for word in pair]
+    return [*(word for pair in options.items() for word in pair), "--trust-tenants"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), "say whom attempts run as: --tenant-uids FIRST-LAST"),
+        (("--run-as", "nobody-at-all"), "no user 'nobody-at-all' on this host"),
+    ],
+)
+def test_attempts_run_as_the_agents_own_user_only_if_that_is_said(
+    ground: Ground, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], why: str
+) -> None:
+    assert main([*given(ground)[:-1], *options]) == 4
+    said = capsys.readouterr().err
+    assert why in said or "only root can run attempts as somebody else" in said
+
+
+def test_a_directory_that_tenants_cannot_reach_is_named(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+) -> None:
+    users = TenantUsers(UidRange(200_000, 200_999))
+    ground.directory.chmod(0o700)
+    assert users.unreachable(ground.directory) == (
+        f"attempts cannot reach {ground.directory}: {ground.directory} is closed to others "
+        "(chmod o+x)"
+    )
+    assert TenantUsers(trusted=True).unreachable(ground.directory) == ""
+
+
+@pytest.mark.parametrize("text", ["200000", "5-1", "a-b", "0-9", "200000-99999999999"])
+def test_a_range_of_uids_is_two_numbers(text: str) -> None:
+    with pytest.raises(ValueError, match="expected two uids"):
+        UidRange.parse(text)
+
+
+def test_a_tenant_without_a_uid_is_told_so() -> None:
+    uids = UidRange.parse("200000-200999")
+    assert uids.of(7).uid == 200_007
+    with pytest.raises(NoSuchUserError, match="no uid left for tenant 1000"):
+        uids.of(1000)
 
 
 def test_check_says_what_the_host_can(ground: Ground, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What an answer of the service means to the agent."""
 
 import asyncio
+from queue import SimpleQueue
 
 import pytest
 
@@ -13,8 +14,9 @@ from agent.talk.client import (
     UnavailableError,
     trouble,
 )
-from agent.wire import AttemptRef, Code, Problem, encode
+from agent.wire import AttemptRef, Code, ReportedProblem, encode
 from tests.agent import messages
+from tests.agent.service import NODE_TOKEN, Listener, ScriptedService
 
 STALE = (AttemptRef(7, 70),)
 
@@ -22,27 +24,27 @@ STALE = (AttemptRef(7, 70),)
 @pytest.mark.parametrize(
     ("status", "problem", "kind"),
     [
-        (409, Problem(Code.STALE_EPOCH), FencedError),
-        (409, Problem(Code.STALE_FENCE, stale=STALE), StaleAttemptsError),
-        (409, Problem("in_flight"), UnavailableError),
-        (401, Problem("unauthenticated"), NotAdmittedError),
-        (403, Problem(), NotAdmittedError),
-        (400, Problem("invalid"), RefusedError),
-        (413, Problem("too_large"), RefusedError),
-        (422, Problem(), RefusedError),
-        (429, Problem(), UnavailableError),
-        (500, Problem(Code.STALE_EPOCH), UnavailableError),
-        (503, Problem(), UnavailableError),
+        (409, ReportedProblem(Code.STALE_EPOCH), FencedError),
+        (409, ReportedProblem(Code.STALE_FENCE, stale=STALE), StaleAttemptsError),
+        (409, ReportedProblem("in_flight"), UnavailableError),
+        (401, ReportedProblem("unauthenticated"), NotAdmittedError),
+        (403, ReportedProblem(), NotAdmittedError),
+        (400, ReportedProblem("invalid"), RefusedError),
+        (413, ReportedProblem("too_large"), RefusedError),
+        (422, ReportedProblem(), RefusedError),
+        (429, ReportedProblem(), UnavailableError),
+        (500, ReportedProblem(Code.STALE_EPOCH), UnavailableError),
+        (503, ReportedProblem(), UnavailableError),
     ],
 )
 def test_a_refusal_is_one_of_a_few_troubles(
-    status: int, problem: Problem, kind: type[Exception]
+    status: int, problem: ReportedProblem, kind: type[Exception]
 ) -> None:
     assert type(trouble(status, encode(problem), {})) is kind
 
 
 def test_the_stale_attempts_are_named() -> None:
-    found = trouble(409, encode(Problem(Code.STALE_FENCE, stale=STALE)), {})
+    found = trouble(409, encode(ReportedProblem(Code.STALE_FENCE, stale=STALE)), {})
     assert isinstance(found, StaleAttemptsError)
     assert found.stale == STALE
 
@@ -73,3 +75,46 @@ def test_nobody_there_is_unavailable() -> None:
 
     with pytest.raises(UnavailableError, match="ConnectError"):
         asyncio.run(sync())
+
+
+def heard(service: ScriptedService, most: int) -> list[bool]:
+    """The first lines of the service's bell."""
+
+    async def listen() -> list[bool]:
+        client, rings = ServiceClient(listener.url, NODE_TOKEN), []
+        try:
+            async for rung in client.rings():
+                rings.append(rung)
+                if len(rings) == most:
+                    break
+        finally:
+            await client.close()
+        return rings
+
+    with Listener(service) as listener:
+        return asyncio.run(listen())
+
+
+def test_a_bell_tells_rings_from_breaths() -> None:
+    service = ScriptedService(bell=SimpleQueue())
+    assert service.bell is not None
+    for line in (b"ring\n", b"\n", b"ring\n", b""):
+        service.bell.put(line)
+    rings = heard(service, most=9)
+    assert rings[0] is False
+    assert any(rings)
+
+
+def test_a_bell_that_is_silent_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half-open: the other side is gone, and the network has not said so."""
+    monkeypatch.setattr("agent.talk.client.BELL_SILENCE_S", 0.05)
+    service = ScriptedService(bell=SimpleQueue())
+    assert service.bell is not None
+    with pytest.raises(UnavailableError, match="ReadTimeout"):
+        heard(service, most=9)
+    service.bell.put(b"")
+
+
+def test_a_service_without_bells_says_so() -> None:
+    with pytest.raises(RefusedError):
+        heard(ScriptedService(), most=1)

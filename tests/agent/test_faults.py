@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import psutil
@@ -70,7 +71,7 @@ def test_an_exit_code_is_kept_while_no_agent_is_there(
     agent.kill()
     gate.touch()
     kept = directory / "exit.json"
-    until(kept.exists, "the exit code kept by the shim")
+    until(lambda: kept.read_text().strip(), "the exit code kept by the shim")
     assert not alive(pid)
     agent.start()
     until(lambda: 7 in service.ended, "the end told by the new agent")
@@ -347,3 +348,18 @@ def test_logs_the_service_does_not_want_are_let_go(
     until(lambda: 7 in service.ended, "the end")
     until(lambda: agent.run_dir(7) is None, "the run's directory gone")
     assert service.text(7) == ""
+
+
+def test_a_ring_brings_a_sync_at_once(ground: Ground, service: ScriptedService) -> None:
+    """Without one the next would come in an hour."""
+    service.bell = SimpleQueue()
+    service.next_sync_s = 3600.0
+    ground.agent().start()
+    # Registered, and once more when the bell was opened.
+    until(lambda: len(service.syncs) >= 2, "the agent listening")
+    syncs = len(service.syncs)
+    service.want(attempt())
+    service.bell.put(b"ring\n")
+    until(lambda: len(service.syncs) > syncs, "a sync")
+    until(state_is(service, State.RUNNING), "the attempt running")
+    service.bell.put(b"")

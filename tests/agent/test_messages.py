@@ -67,6 +67,7 @@ def housekeeping(node: SupervisedNode, messages: NodeMessages) -> Housekeeping:
         node.supervisor.attempts.store,
         node.supervisor.gpus.controls,
         messages.log_upload,
+        node.artifacts(),
         node.state_dir,
         node.clock,
     )

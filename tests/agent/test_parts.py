@@ -13,23 +13,27 @@ from agent.measure.progress import Progress
 from agent.remember.lease import RunLease
 from agent.run import cgroup, host
 from agent.run.cgroup import CgroupsError
+from agent.run.container import ValueNotPassableError, changed, contained, env_lines
 from agent.run.cpus import CpuPool, real
-from agent.run.environment import process_environments
 from agent.run.processes import Process, start_ticks
-from agent.run.sandbox import Places, bubblewrapped, changed, contained, container_env
+from agent.run.sandbox import SandboxPaths, bubblewrapped, explained
+from agent.run.tenant_users import User
 from agent.talk import identity
 from agent.talk.client import Backoff
 from agent.talk.identity import StateDirTakenError
-from agent.wire import ContainerTool, Gang
+from agent.wire import ContainerTool, Mount
 from tests.agent.process import ROOT
 
-PLACES = Places(
+PLACES = SandboxPaths(
     Path("/s"),
     Path("/s/runs/7/work"),
     Path("/s/runs/7/p"),
     Path("/s/checkpoints/3"),
     Path("/s/runs/7/cpus"),
     Path("/s/runs/7/clock"),
+    Path("/s/runs/7/secrets"),
+    mounts=(Mount("data", "/srv/data", "/data"), Mount("out", "/srv/out", "/out", read_only=False)),
+    devices=("/dev/nvidia0",),
 )
 
 
@@ -51,6 +55,15 @@ def test_a_lease_of_any_length_leaves_time_to_live_and_to_die(
     lease = RunLease(tmp_path / "lease.json", "boot", lambda: 0.0)
     lease.renew(0.0, run_lease_s)
     assert run_lease_s / 2 <= lease.kill_at_s < run_lease_s
+
+
+def test_an_attempt_may_have_a_lease_of_its_own(tmp_path: Path) -> None:
+    now = [0.0]
+    RunLease(tmp_path / "l", "boot", lambda: 0.0).renew(0.0, 60.0, {7: 3600.0, 8: 30.0})
+    again = RunLease(tmp_path / "l", "boot", lambda: now[0])
+    for at_s, lapsed in ((20.0, []), (40.0, [8]), (60.0, [8, 9]), (3600.0, [7, 8, 9])):
+        now[0] = at_s
+        assert [attempt for attempt in (7, 8, 9) if again.lapsed_for(attempt)] == lapsed
 
 
 def test_a_lease_outlives_the_agent_but_not_the_boot(tmp_path: Path) -> None:
@@ -82,21 +95,29 @@ def test_emulated_cpus_lie_on_those_that_are_there() -> None:
     assert real({4}, {2, 3}) == {2}
 
 
-def test_only_a_gang_has_ranks() -> None:
-    assert process_environments(None) == [{}]
-    gang = Gang(4, 8, 2, 1, 2, "h", 1)
-    assert process_environments(gang) == [
-        {"RANK": "4", "LOCAL_RANK": "0"},
-        {"RANK": "5", "LOCAL_RANK": "1"},
-    ]
-
-
 def test_a_sandbox_hides_the_state_before_it_shows_the_attempts_own() -> None:
-    command = bubblewrapped(("train", "--x"), PLACES)
-    text = " ".join(command.argv)
+    command = bubblewrapped(
+        ("train", "--x"), {"LD_PRELOAD": "mine.so"}, PLACES, tmp_bytes=4096, network=False
+    )
+    text = " ".join(command.hidden)
     assert text.index("--tmpfs /s ") < text.index("--bind /s/runs/7/work /s/runs/7/work")
-    assert command.argv[-3:] == ("--", "train", "--x")
+    assert text.index("--dev /dev") < text.index("--dev-bind-try /dev/nvidia0 /dev/nvidia0")
+    assert "--ro-bind /srv/data /data --bind /srv/out /out" in text
+    assert "--size 4096 --tmpfs /tmp" in text
+    assert "--unshare-net" in text
+    # A tenant's values reach neither the tool nor its command line.
+    assert "--clearenv --setenv LD_PRELOAD mine.so" in text
+    assert (command.argv, command.env) == (("bwrap", "--args", "--", "train", "--x"), {})
     assert command.wrapped
+
+
+def test_a_program_that_the_wall_hides_is_explained() -> None:
+    assert explained("Traceback") == ""
+    assert explained("bwrap: execvp /tmp/train: No such file or directory") == (
+        "/tmp/train: No such file or directory: inside the wall the host's files are visible, but "
+        "/tmp, /var/tmp, /run and the agent's own directory are empty; a program that lies there "
+        "has to come with the working directory or a mount"
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,27 +130,41 @@ def test_a_sandbox_hides_the_state_before_it_shows_the_attempts_own() -> None:
 def test_a_container_gets_its_share_and_its_secrets_by_name_only(
     tool: ContainerTool, gpus: str
 ) -> None:
-    env = {"KEY": "secret", "PATH": "/usr/bin"}
     command = contained(
         tool,
         "example/train:1",
         ("train", "--lr", "1"),
         PLACES,
         name="fairwatt-1",
-        gpu_uuids=("GPU-a", "GPU-b"),
+        user=User(200_007, 200_007),
+        gpus=("GPU-a", "GPU-b"),
         cpus=(2, 1),
         memory_mib=512,
-        env_names=container_env(env),
+        pids=100,
+        network=False,
+        env_file=Path("/s/runs/7/env.0"),
+        shared_memory=Path("/dev/shm/fairwatt-1"),
+        init=True,
     )
     text = " ".join(command.argv)
     assert text.startswith(f"{tool.value} run --rm --init --name fairwatt-1 ")
     assert gpus in text
     assert "--memory 512m --cpuset-cpus 1,2" in text
-    assert "--env KEY " in text
-    assert "secret" not in text
-    assert "PATH" not in text
+    assert "--env-file /s/runs/7/env.0" in text
+    assert "--user 200007:200007" in text
+    assert "--cap-drop ALL --security-opt no-new-privileges" in text
+    assert "--network none --ipc private" in text
+    assert "--pids-limit 100" in text
+    assert not {"LD_PRELOAD", "KEY"} & command.env.keys()
     assert text.endswith("-- example/train:1 train --lr 1")
     assert command.container == "fairwatt-1"
+
+
+def test_values_for_a_container_are_lines_of_a_file() -> None:
+    env = {"KEY": "a = b #", "PATH": "/usr/bin", "LD_PRELOAD": "x.so"}
+    assert env_lines(env) == b"KEY=a = b #\nLD_PRELOAD=x.so\n"
+    with pytest.raises(ValueNotPassableError, match="TEXT has a line break"):
+        env_lines({"TEXT": "a\nLD_AUDIT=b"})
 
 
 def fake_cgroups(root: Path, controllers: str = "cpuset cpu memory") -> Path:

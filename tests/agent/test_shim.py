@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import Any
 import pytest
 
 from agent.clock import boot_s
-from agent.run import shim
+from agent.run.capped_log import CappedLog
+from agent.run.processes import Process
+from agent.run.shims import Shims
 from tests.agent.service import until
 
 
@@ -20,7 +21,8 @@ class Bench:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.shims: list[subprocess.Popen[bytes]] = []
+        self.shims: list[Process] = []
+        self._server = Shims()
         self.lease(kill_in_s=600.0)
 
     def lease(self, kill_in_s: float, run_lease_s: float = 60.0) -> None:
@@ -30,7 +32,13 @@ class Bench:
         draft.replace(self.directory / "lease.json")
 
     def spec(self, code: str, **changes: Any) -> None:
-        process = {"argv": [sys.executable, "-c", code], "env": {}}
+        process = {
+            "argv": [sys.executable, "-c", code],
+            "env": {},
+            "hidden": [],
+            "rank": 0,
+            "logs": ["stdout.log", "stderr.log"],
+        }
         document = {
             "processes": [process],
             "wrapped": False,
@@ -39,21 +47,29 @@ class Bench:
             "uid": None,
             "gid": None,
             "cpus": [],
-            "cgroup_procs": "",
-            "data_limit_bytes": 0,
+            "cgroup_procs": [],
+            "unshare": 0,
+            "limits": {},
             "grace_s": 30.0,
+            "time_limit_s": None,
+            "scratch": [str(self.directory)],
+            "scratch_bytes": 0,
             "log_cap_bytes": 1000,
             "lease_file": str(self.directory / "lease.json"),
         }
         (self.directory / "spec.json").write_text(json.dumps(document | changes))
 
-    def start(self) -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-I", "-S", shim.__file__, str(self.directory)]
-        self.shims.append(subprocess.Popen(argv, start_new_session=True))
+    def start(self) -> Process:
+        self.shims.append(self._server.start(self.directory))
         return self.shims[-1]
 
+    def close(self) -> None:
+        for process in self.shims:
+            process.send(signal.SIGKILL)
+        self._server.close()
+
     def result(self) -> dict[str, Any]:
-        self.shims[-1].wait(15)
+        until(lambda: not self.shims[-1].alive, "the shim gone")
         result: dict[str, Any] = json.loads((self.directory / "exit.json").read_text())
         return result
 
@@ -65,9 +81,7 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path)
     yield made
-    for process in made.shims:
-        process.kill()
-        process.wait()
+    made.close()
 
 
 READY = "import time; print('ready', flush=True); time.sleep(600)"
@@ -82,7 +96,8 @@ def ready(bench: Bench) -> None:
 def test_of_two_shims_one_runs_the_attempt(bench: Bench) -> None:
     bench.spec("open('ran', 'a').write('once')")
     shims = [bench.start(), bench.start()]
-    assert [process.wait(15) for process in shims] == [0, 0]
+    until(lambda: not any(process.alive for process in shims), "both gone")
+    assert (bench.directory / "shim.log").read_text() == ""
     assert (bench.directory / "ran").read_text() == "once"
     assert bench.result()["exit_code"] == 0
 
@@ -107,6 +122,19 @@ def test_a_lease_that_is_not_renewed_ends_even_the_stubborn(bench: Bench) -> Non
 
 
 @pytest.mark.process
+@pytest.mark.parametrize(("attempt", "why"), [("7", "exited"), ("8", "lease_lost")])
+def test_an_attempt_lives_as_long_as_its_own_lease(bench: Bench, attempt: str, why: str) -> None:
+    """Seven has one; eight has the node's, which is over."""
+    bench.lease(kill_in_s=-1.0)
+    document = json.loads((bench.directory / "lease.json").read_text())
+    document["attempts"] = {"7": {"kill_at_s": boot_s() + 600.0, "run_lease_s": 3600.0}}
+    (bench.directory / "lease.json").write_text(json.dumps(document))
+    bench.spec("pass", attempt=attempt)
+    bench.start()
+    assert bench.result()["why"] == why
+
+
+@pytest.mark.process
 def test_a_missing_or_broken_lease_file_is_waited_out(bench: Bench) -> None:
     bench.spec("import time; time.sleep(0.5)")
     (bench.directory / "lease.json").write_text("{")
@@ -119,10 +147,10 @@ def test_a_second_stop_can_only_shorten_the_first(bench: Bench) -> None:
     bench.spec(STUBBORN)
     process = bench.start()
     ready(bench)
-    process.send_signal(signal.SIGTERM)
+    process.send(signal.SIGTERM)
     stop = bench.directory / "stop.json"
     stop.write_text('{"grace_s": 0}')
-    process.send_signal(signal.SIGTERM)
+    process.send(signal.SIGTERM)
     assert (bench.result()["why"], bench.result()["signal"]) == ("stopped", 9)
 
 
@@ -131,8 +159,8 @@ def test_interrupts_from_a_terminal_do_not_reach_the_job(bench: Bench) -> None:
     bench.spec("import time; print('ready', flush=True); time.sleep(0.5)")
     process = bench.start()
     ready(bench)
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGHUP)
+    process.send(signal.SIGINT)
+    process.send(signal.SIGHUP)
     assert bench.result()["exit_code"] == 0
 
 
@@ -150,7 +178,7 @@ def test_interrupts_from_a_terminal_do_not_reach_the_job(bench: Bench) -> None:
 def test_a_log_is_cut_in_the_middle(
     tmp_path: Path, written: bytes, kept: bytes, dropped: int, piece: int
 ) -> None:
-    log = shim.CappedLog(tmp_path / "log", cap=10)
+    log = CappedLog(tmp_path / "log", cap=10)
     for start in range(0, len(written), piece):
         log.write(written[start : start + piece])
     log.close()

@@ -3,13 +3,16 @@
 import json
 import signal
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from agent.files.preparation import UnpreparedError
 from agent.remember.attempt_store import double_holds
 from agent.run.attempt_run import OVERDUE_S
-from agent.wire import AttemptRef, Cancel, End, State
-from tests.agent.fakes import NODE_LEASE_S, ONE, RUN_LEASE_S, FakeChild, SupervisedNode, attempt
+from agent.run.processes import Process
+from agent.wire import AttemptRef, Cancel, End, GitCommit, SecretValue, State, Workdir
+from tests.agent.fakes import NODE_LEASE_S, ONE, RUN_LEASE_S, FakeShim, SupervisedNode, attempt
 
 
 @pytest.fixture
@@ -38,6 +41,17 @@ def test_an_attempt_runs_once_its_shim_has_taken_the_claim(node: SupervisedNode)
     assert node.gpus["GPU-a"].occupant is shim  # type: ignore[comparison-overlap]
     assert node.gpus["GPU-b"].occupant is None
     assert node.events() == ["hold", "start"]
+
+
+def test_what_cannot_be_read_is_refused_once_and_nobody_else_is_touched(
+    node: SupervisedNode,
+) -> None:
+    node.accept(ONE)
+    for _ in range(2):
+        node.supervisor.starter.refuse(OTHER.ref, "/image: odd")
+    assert node.events() == ["hold", "release"]
+    ends = {report.ref: (report.end, report.detail) for report in node.reports()}
+    assert ends == {ONE.ref: (None, ""), OTHER.ref: (End.REFUSED, "/image: odd")}
 
 
 def test_clock_cap_and_near_cpus_are_the_attempts(node: SupervisedNode) -> None:
@@ -166,10 +180,10 @@ def test_a_shim_that_does_not_end_in_time_is_killed(node: SupervisedNode) -> Non
 def test_a_stop_before_the_claim_ends_an_attempt_that_never_began(node: SupervisedNode) -> None:
     node.accept(ONE)
     child = node.run(ONE).child
-    assert isinstance(child, FakeChild)
+    assert isinstance(child, FakeShim)
     node.accept()
     assert child.signals == [signal.SIGTERM]
-    child.code = -signal.SIGTERM
+    child.alive = False
     node.supervisor.tick()
     assert [report.end for report in node.reports()] == [End.STOPPED]
 
@@ -270,7 +284,21 @@ def test_what_was_promised_and_not_begun_is_launched(node: SupervisedNode) -> No
     node.accept(ONE)
     node.crash()
     node.supervisor.adopt()
+    # The values that it starts with are in no journal.
+    assert node.launcher.launched == []
+    assert [report.state for report in node.reports()] == [State.STARTING]
+    node.accept(attempt(env={"LR": "0.1"}))
     assert node.launcher.launched == [ONE.ref]
+    assert node.run(ONE).attempt.env == {"LR": "0.1"}
+
+
+def test_values_that_tenants_gave_stand_in_no_journal(node: SupervisedNode) -> None:
+    secret = SecretValue("key", "sesame", variable="KEY")
+    node.accept(attempt(env={"LR": "0.1"}, secrets=(secret,)))
+    written = node.journal.path.read_text()
+    assert "hold" in written
+    assert "sesame" not in written
+    assert "0.1" not in written
 
 
 def test_what_was_promised_is_not_launched_without_a_lease(node: SupervisedNode) -> None:
@@ -331,7 +359,7 @@ def test_clock_and_cpus_change_in_place_and_are_kept(node: SupervisedNode) -> No
     node.claim(ONE)
     node.accept(attempt(cpus=3, clock_mhz=900))
     assert node.gpus["GPU-a"].clock_mhz == 900
-    assert (node.state_dir.run(ONE.ref) / "clock").read_text() == "900\n"
+    assert int((node.state_dir.run(ONE.ref) / "clock").read_text()) == 900
     assert [(ref, len(cpus)) for ref, cpus in node.launcher.retuned] == [(7, 3)]
     held = node.supervisor.attempts.store.held[ONE.ref]
     assert (held.attempt.clock_mhz, held.cpus) == (900, node.run(ONE).cpus)
@@ -369,3 +397,65 @@ def test_a_checkpoint_in_use_is_not_discarded(node: SupervisedNode) -> None:
     node.accept(ONE)
     node.accept(ONE, discard_checkpoints=("job-3", "job-4"))
     assert [path.name for path in node.state_dir.checkpoints.iterdir()] == ["job-3"]
+
+
+# Preparing.
+
+GIT = Workdir(git=GitCommit("https://git.example/a.git", "0" * 40))
+BRINGS = attempt(workdir=GIT, secrets=(SecretValue("key", "s3cret", variable="KEY"),))
+
+
+def test_an_attempt_that_brings_files_begins_once_they_are_there(node: SupervisedNode) -> None:
+    node.accept(BRINGS)
+    node.supervisor.tick()
+    assert node.launcher.launched == []
+    assert [report.state for report in node.reports()] == [State.STARTING]
+    assert node.supervisor.attempts.holder("GPU-a") == BRINGS.attempt_id
+    assert node.preparer.kept == {BRINGS.ref}
+    node.preparer.whole.add(BRINGS.ref)
+    node.supervisor.tick()
+    assert node.launcher.launched == [BRINGS.ref]
+    assert node.preparer.kept == set()
+    assert node.events() == ["hold", "prepare"]
+
+
+def test_files_that_cannot_be_had_end_the_attempt_and_free_the_gpu(node: SupervisedNode) -> None:
+    node.accept(OTHER)
+    node.preparer.trouble = UnpreparedError(End.INPUT_FAILED, "no such commit")
+    node.accept(OTHER, BRINGS)
+    ends = {report.ref: (report.end, report.detail) for report in node.reports()}
+    assert ends == {OTHER.ref: (None, ""), BRINGS.ref: (End.INPUT_FAILED, "no such commit")}
+    assert node.supervisor.attempts.holder("GPU-a") is None
+
+
+def test_a_stop_while_files_are_brought_ends_it_at_once(node: SupervisedNode) -> None:
+    node.accept(BRINGS)
+    node.accept(cancels=(Cancel(BRINGS.attempt_id, BRINGS.fence, "cancel_requested"),))
+    (report,) = node.reports()
+    assert (report.end, report.detail) == (End.STOPPED, "cancel_requested")
+    assert node.preparer.kept == set()
+
+
+def test_a_stop_waits_for_the_process_that_works_on_the_files(node: SupervisedNode) -> None:
+    node.accept(BRINGS)
+    task = FakeShim(1, 1)
+    node.run(BRINGS).child = cast(Process, task)
+    node.accept()
+    assert task.signals == [signal.SIGTERM]
+    assert [report.state for report in node.reports()] == [State.STOPPING]
+    task.alive = False
+    node.supervisor.tick()
+    assert [report.end for report in node.reports()] == [End.STOPPED]
+
+
+def test_the_next_agent_prepares_again_once_it_has_the_values(node: SupervisedNode) -> None:
+    node.accept(BRINGS)
+    node.crash()
+    node.supervisor.adopt()
+    node.preparer.whole.add(BRINGS.ref)
+    node.supervisor.tick()
+    assert node.launcher.launched == []
+    node.accept(BRINGS)
+    assert node.launcher.launched == [BRINGS.ref]
+    assert node.run(BRINGS).attempt.secrets == BRINGS.secrets
+    assert "s3cret" not in node.journal.path.read_text()

@@ -11,18 +11,19 @@ from agent.wire import (
     MAX_CHUNK_BYTES,
     MAX_SAMPLES,
     Desired,
-    LogChunk,
+    LogPiece,
     Logs,
     LogsTaken,
-    Problem,
     Register,
     Registered,
+    ReportedProblem,
     Stream,
     Sync,
     Telemetry,
     WireError,
     decode,
     decode_answer,
+    decode_desired,
     encode,
 )
 from tests.agent import messages
@@ -33,7 +34,7 @@ MESSAGES = [
     messages.DESIRED,
     messages.TELEMETRY,
     Registered(1, 2, 1.0, 1.0, 5.0, 10.0, 120.0, "fw_n_0123456789"),
-    Logs(2, (LogChunk(7, 70, Stream.STDERR, 5, b"\xff\x00 not text", final=True),)),
+    Logs(2, (LogPiece(7, 70, Stream.STDERR, 5, b"\xff\x00 not text", final=True),)),
     LogsTaken(()),
 ]
 
@@ -54,6 +55,8 @@ def changed(message: object, pointer: str, value: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+WORKDIR = "/attempts/0/workdir"
+COMMIT = {"url": "https://git.example/repo.git", "commit": "0" * 40}
 REFUSED = [
     (messages.SYNC, "/epoch", 0, "/epoch"),
     (messages.SYNC, "/epoch", "2", "/epoch"),
@@ -91,6 +94,20 @@ REFUSED = [
     (messages.DESIRED, "/attempts/0/env", {"A=B": "c"}, "/attempts/0/env"),
     (messages.DESIRED, "/attempts/0/env", {"A": 1}, "/attempts/0/env/A"),
     (messages.DESIRED, "/attempts/0/image", "--privileged", "/attempts/0/image"),
+    (messages.DESIRED, "/attempts/0/processes", "many", "/attempts/0/processes"),
+    (messages.DESIRED, "/attempts/0/workdir", {}, "/attempts/0/workdir"),
+    (messages.DESIRED, "/attempts/0/workdir/archive/digest", "0" * 63, WORKDIR + "/archive/digest"),
+    (messages.DESIRED, "/attempts/0/workdir/archive/size", 2**41, WORKDIR + "/archive/size"),
+    (messages.DESIRED, "/attempts/0/workdir/git", COMMIT, WORKDIR),
+    (messages.DESIRED, "/attempts/0/mounts/0/path", "/srv/../etc", "/attempts/0/mounts/0/path"),
+    (messages.DESIRED, "/attempts/0/mounts/0/path", "srv", "/attempts/0/mounts/0/path"),
+    (messages.DESIRED, "/attempts/0/mounts/0/target", "/", "/attempts/0/mounts/0/target"),
+    (messages.DESIRED, "/attempts/0/mounts/0/target", "/a//b", "/attempts/0/mounts/0/target"),
+    (messages.DESIRED, "/attempts/0/artifacts/0/name", "../x", "/attempts/0/artifacts/0/name"),
+    (messages.DESIRED, "/attempts/0/artifacts/0/path", "/etc", "/attempts/0/artifacts/0/path"),
+    (messages.DESIRED, "/attempts/0/secrets/0/file", "both", "/attempts/0/secrets/0"),
+    (messages.DESIRED, "/attempts/0/secrets/0/variable", "A=B", "/attempts/0/secrets/0/variable"),
+    (messages.DESIRED, "/attempts/0/time_limit_s", 0, "/attempts/0/time_limit_s"),
     (messages.DESIRED, "/attempts/0/gang/first_rank", 5, "/attempts/0/gang/first_rank"),
     (messages.DESIRED, "/attempts/0/gang/node_rank", 2, "/attempts/0/gang/node_rank"),
 ]
@@ -157,6 +174,22 @@ def test_an_answer_may_say_more_than_this_agent_knows_but_a_request_may_not() ->
         decode(Sync, body)
 
 
+def test_one_attempt_that_cannot_be_read_leaves_the_others_readable() -> None:
+    document = json.loads(encode(messages.DESIRED))
+    odd = {**document["attempts"][0], "attempt_id": 99, "fence": 990, "image": "registry/x+y"}
+    document["attempts"].append(odd)
+    desired, unreadable = decode_desired(json.dumps(document).encode())
+    assert desired == messages.DESIRED
+    assert [(each.ref.attempt_id, each.ref.fence) for each in unreadable] == [(99, 990)]
+    assert "/image" in unreadable[0].why
+
+
+@pytest.mark.parametrize(("pointer", "value"), [("/attempts/0/fence", "x"), ("/next_sync_s", -1)])
+def test_what_cannot_even_be_refused_makes_the_answer_unreadable(pointer: str, value: Any) -> None:
+    with pytest.raises(WireError):
+        decode_desired(changed(messages.DESIRED, pointer, value))
+
+
 def test_a_name_that_stands_twice_is_refused_in_whatever_message() -> None:
     for message in (messages.SYNC, messages.DESIRED):
         body = encode(message)
@@ -173,16 +206,16 @@ def test_the_same_said_in_another_order_or_with_spaces_is_the_same_message() -> 
 
 
 def test_a_chunk_holds_its_bytes_to_the_last_and_not_one_more() -> None:
-    full = Logs(2, (LogChunk(7, 70, Stream.STDOUT, 0, b"x" * MAX_CHUNK_BYTES),))
+    full = Logs(2, (LogPiece(7, 70, Stream.STDOUT, 0, b"x" * MAX_CHUNK_BYTES),))
     assert decode(Logs, encode(full)) == full
-    more = Logs(2, (LogChunk(7, 70, Stream.STDOUT, 0, b"x" * (MAX_CHUNK_BYTES + 1)),))
+    more = Logs(2, (LogPiece(7, 70, Stream.STDOUT, 0, b"x" * (MAX_CHUNK_BYTES + 1)),))
     with pytest.raises(WireError, match=f"at most {MAX_CHUNK_BYTES} bytes"):
         decode(Logs, encode(more))
 
 
 def test_a_problem_document_of_the_service_is_read_for_its_code() -> None:
     problem = decode_answer(
-        Problem,
+        ReportedProblem,
         b'{"type": "about:blank", "status": 409, "title": "Stale", "code": "stale_fence",'
         b' "request_id": "r", "stale": [{"attempt_id": 7, "fence": 70}]}',
     )
@@ -191,7 +224,7 @@ def test_a_problem_document_of_the_service_is_read_for_its_code() -> None:
 
 
 def test_log_data_that_is_not_base64_or_too_long_is_refused() -> None:
-    logs = Logs(2, (LogChunk(7, 70, Stream.STDOUT, 0, b"x"),))
+    logs = Logs(2, (LogPiece(7, 70, Stream.STDOUT, 0, b"x"),))
     for data in ("?", "eA=", "A" * 100_000):
         with pytest.raises(WireError) as refusal:
             decode(Logs, changed(logs, "/chunks/0/data", data))

@@ -47,7 +47,7 @@ def world(db: None, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> 
     throttles.budgets.cache_clear()
     cluster = make_cluster("demo", policy="fifo")
     made = World(
-        ours=make_tenant("ours"),
+        ours=make_tenant("ours", max_tardiness_price_per_h=5),
         theirs=make_tenant("theirs"),
         cluster=cluster,
         partition=Partition.objects.create(cluster=cluster, name="prod"),

@@ -1,8 +1,11 @@
 """Arrays: many jobs of one kind, all or none."""
 
+import tracemalloc
+
 import pytest
 
 from jobs.models import Attempt, Job, JobArray
+from jobs.sealed_env import opened_env
 from scheduler_service.factories import NOW
 from scheduling.round import decide
 from tenancy.models import AuditRow
@@ -13,6 +16,7 @@ pytestmark = pytest.mark.django_db
 # Rounds and nudges happen outside the transaction that a plain test would be.
 committing = pytest.mark.django_db(transaction=True)
 ARRAYS = "/api/v1/arrays/"
+LARGE = {f"NOTES_{number}": "x" * 4000 for number in range(15)}
 
 
 def make(api: Api, size: int = 3, **fields: object) -> int:
@@ -92,3 +96,25 @@ def test_another_tenants_array_does_not_exist(member: Api, stranger: Api) -> Non
     assert stranger.get(f"{ARRAYS}{array}/").status_code == 404
     assert stranger.post(f"{ARRAYS}{array}/cancel/").status_code == 404
     assert set(Job.objects.values_list("state", flat=True)) == {"queued"}
+
+
+def test_the_spec_of_an_array_travels_once(member: Api, world: World) -> None:
+    """An array of 180 KB took 5.7 GB: every job had a copy on its way to the database."""
+    tracemalloc.start()
+    try:
+        array = make(member, size=200, env=LARGE)
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 10_000_000
+    last = Job.objects.filter(array=array).order_by("array_index").last()
+    assert last is not None
+    assert last.array_index == 199
+    assert opened_env(last.sealed_env, "ours") == LARGE
+
+
+def test_an_array_that_no_table_should_hold_is_refused(member: Api, world: World) -> None:
+    job = {**SUBMIT, "env": LARGE}
+    answer = member.post(ARRAYS, {"name": "sweep", "size": 10_000, "job": job})
+    assert (answer.status_code, answer.json()["code"]) == (422, "array_too_large")
+    assert not JobArray.objects.exists()

@@ -1,5 +1,6 @@
 """Cancelling: what waits is over at once, what runs is asked to stop."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from jobs.attempts import attempts_end
 from jobs.lifecycle import State, advance
 from jobs.models import Allocation, Attempt, Job, JobEvent
-from scheduler_service.factories import NOW
+from scheduler_service.factories import NOW, make_jobs
 from scheduling.round import decide
 from tenancy.models import AuditRow, Tenant
 from tests.api import Api
@@ -124,3 +125,65 @@ def test_another_tenants_job_does_not_exist(stranger: Api, submit: Submit, actio
     assert stranger.post(f"{JOBS}{job.pk}/{action}/").status_code == 404
     job.refresh_from_db()
     assert (job.state, job.held, job.version) == ("queued", False, 1)
+
+
+@committing
+def test_all_that_a_filter_finds_is_cancelled_and_nothing_else(
+    member: Api, stranger: Api, submit: Submit, placed: Job, world: World
+) -> None:
+    fetched(placed)
+    mine = [submit(labels={"team": "vision"}), submit(labels={"team": "vision"}, held=True)]
+    kept = submit(labels={"team": "speech"})
+    Job.objects.filter(pk=placed.pk).update(labels={"team": "vision"})
+    world.nudged.clear()
+
+    assert stranger.post(f"{JOBS}cancel/?label=team=vision").json() == {
+        "cancelled": 0,
+        "stopping": 0,
+    }
+    answer = member.post(f"{JOBS}cancel/?label=team=vision")
+
+    assert (answer.status_code, answer.json()) == (200, {"cancelled": 2, "stopping": 1})
+    assert {job.state for job in Job.objects.filter(pk__in=[job.pk for job in mine])} == {
+        "cancelled"
+    }
+    assert Job.objects.get(pk=kept.pk).state == "queued"
+    assert Attempt.objects.get(job=placed).reason == "cancel_requested"
+    assert world.nudged == [world.cluster.pk]
+    audited = AuditRow.objects.filter(action="job.cancel_many").latest("pk")
+    assert audited.changes == {"label": "team=vision", "cancelled": 2, "stopping": 1}
+    again = member.post(f"{JOBS}cancel/?label=team=vision").json()
+    assert again == {"cancelled": 0, "stopping": 1}
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [("", 422, "filter_missing"), ("?labels=x", 400, "unknown_parameter")],
+)
+def test_nobody_cancels_everything_by_a_slip(
+    member: Api, submit: Submit, query: str, status: int, code: str
+) -> None:
+    job = submit()
+    answer = member.post(f"{JOBS}cancel/{query}")
+    assert answer.status_code == status
+    assert code in {answer.json()["code"], *(e["code"] for e in answer.json()["errors"])}
+    assert Job.objects.get(pk=job.pk).state == "queued"
+
+
+def test_a_key_is_for_one_filter(member: Api, submit: Submit) -> None:
+    submit(labels={"team": "a"})
+    headers = {"Idempotency-Key": "k1"}
+    first = member.post(f"{JOBS}cancel/?label=team=a", headers=headers)
+    replayed = member.post(f"{JOBS}cancel/?label=team=a", headers=headers)
+    assert first.json() == replayed.json() == {"cancelled": 1, "stopping": 0}
+    other = member.post(f"{JOBS}cancel/?label=team=b", headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+@committing
+def test_thousands_of_queued_jobs_are_cancelled_in_seconds(member: Api, world: World) -> None:
+    make_jobs(world.cluster, world.ours, 5_000)
+    began_s = time.monotonic()
+    answer = member.post(f"{JOBS}cancel/?cluster={world.cluster.name}&state=queued")
+    assert answer.json() == {"cancelled": 5_000, "stopping": 0}
+    assert time.monotonic() - began_s < 5

@@ -21,7 +21,7 @@ ANY = {"If-Match": "*"}
 
 @committing
 def test_claims_of_a_queued_job_change(member: Api, submit: Submit, world: World) -> None:
-    job = submit(deadline_at="2026-02-01T20:00:00Z")
+    job = submit(deadline_at="2126-02-01T20:00:00Z")
     world.nudged.clear()
     tag = member.get(f"{JOBS}{job.pk}/")["ETag"]
     changes = {
@@ -57,6 +57,8 @@ def test_nothing_sent_changes_nothing(member: Api, submit: Submit) -> None:
         ({"state": "running"}, 400, "unknown_field"),
         ({"argv": ["x"]}, 400, "unknown_field"),
         ({"deadline_at": "0001-01-01T00:00:00+02:00"}, 400, "rfc3339"),
+        ({"deadline_at": "2026-02-01T20:00:00Z"}, 422, "deadline_passed"),
+        ({"tardiness_price_per_h": "5.1"}, 409, "price_above_bound"),
     ],
 )
 def test_refused_changes(

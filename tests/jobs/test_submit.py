@@ -8,8 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from agent.wire.bounds import LONGEST_IMAGE
 from jobs import prepared_statements
 from jobs.models import Job, JobEvent, Profile
+from jobs.sealed_env import opened_env
 from jobs.specs import JobSpec
 from tenancy.models import AuditRow
 from tests.api import Api
@@ -27,8 +29,9 @@ FULL: dict[str, Any] = {
     "cpus_per_gpu": 4,
     "memory_mib_per_gpu": 2048,
     "span": "rack",
+    "processes": "per_gpu",
     "priority": 70,
-    "deadline_at": "2026-02-01T20:00:00+02:00",
+    "deadline_at": "2126-02-01T20:00:00+02:00",
     "tardiness_price_per_h": "1.25",
     "estimated_run_s": 600,
     "work_total": 1000,
@@ -57,14 +60,14 @@ def test_everything_that_can_be_said(member: Api, world: World) -> None:
     assert made.status_code == 201, made.content
     job = Job.objects.get()
     assert (job.partition_id, job.profile_id) == (world.partition.pk, profile.pk)
-    assert job.env == FULL["env"]
+    assert opened_env(job.sealed_env, "ours") == FULL["env"]
     assert job.argv == FULL["argv"]
     assert job.gpu_types == ["A100"]
-    assert job.deadline_at == datetime(2026, 2, 1, 18, tzinfo=UTC)
+    assert job.deadline_at == datetime(2126, 2, 1, 18, tzinfo=UTC)
     assert job.tardiness_price_per_h == Decimal("1.25")
     assert (job.work_total, job.estimated_run_s, job.restart_cost_s) == (1000, 600, 5)
     assert (job.preemptible, job.restartable, job.held) == (False, False, True)
-    assert made.json()["deadline_at"] == "2026-02-01T18:00:00Z"
+    assert made.json()["deadline_at"] == "2126-02-01T18:00:00Z"
 
 
 def test_the_answer_is_what_a_later_read_shows(member: Api, world: World) -> None:
@@ -72,6 +75,7 @@ def test_the_answer_is_what_a_later_read_shows(member: Api, world: World) -> Non
     made = member.post(JOBS, FULL).json()
     read = member.get(f"{JOBS}{made['id']}/").json()
     assert read.pop("depends_on") == []
+    assert [each["code"] for each in made.pop("warnings")] == ["no_nodes"]
     assert made == read
 
 
@@ -114,7 +118,7 @@ def test_a_submit_takes_few_round_trips(member: Api, monkeypatch: pytest.MonkeyP
 def test_each_member_of_a_spec_has_a_column_or_a_reader() -> None:
     columns = {field.column for field in Job._meta.concrete_fields}
     references = {"tenant", "cluster", "partition", "profile"}
-    read = {"gpus", "points", "profile_first", "depends_on"}
+    read = {"gpus", "points", "profile_first", "depends_on", "env", "workdir"}
     assert {f"{name}_id" for name in references} <= columns
     assert set(JobSpec.__struct_fields__) - columns == references | read
 
@@ -141,6 +145,13 @@ def their_profile(world: World) -> Profile:
         ({"env": {"A/B": "x"}}, 422, "invalid_env_name", "/env/A~1B"),
         ({"env": {"A": "é" * 20_000, "B": "é" * 20_000}}, 422, "env_too_large", "/env"),
         ({"deadline_at": "0001-01-01T00:00:00+02:00"}, 400, "rfc3339", "/deadline_at"),
+        ({"deadline_at": "2026-02-01T20:00:00Z"}, 422, "deadline_passed", "/deadline_at"),
+        (
+            {"tardiness_price_per_h": "5.000001"},
+            409,
+            "price_above_bound",
+            "/tardiness_price_per_h",
+        ),
         ({"depends_on": [{"job": 1}] * 2}, 422, "duplicate_dependency", "/depends_on/1/job"),
         ({"name": 5}, 400, "invalid", "/name"),
         ({"name": ""}, 400, "blank", "/name"),
@@ -232,3 +243,21 @@ def test_the_same_key_submits_once(member: Api) -> None:
     assert first.content == again.content
     assert again["Idempotent-Replay"] == "true"
     assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("image", "accepted"),
+    [
+        ("registry.example:5000/team/train@sha256:0a", True),
+        ("registry/x+y", False),
+        ("-v/:/host", False),
+        ("a" * (LONGEST_IMAGE + 1), False),
+    ],
+)
+def test_an_image_that_no_agent_could_read_is_refused_here(
+    member: Api, world: World, image: str, *, accepted: bool
+) -> None:
+    answer = member.post(JOBS, {**SUBMIT, "image": image})
+    assert (answer.status_code == 201) is accepted, answer.content
+    if not accepted:
+        assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/image"]

@@ -26,7 +26,9 @@ PRICE_J = Decimal("0.36") * Decimal("1.5") / 3_600_000
 @pytest.fixture
 def ended(world: World) -> Metered:
     """Expected to run 6000 s at the type's 400 W; runs 5400 s at 300 W, half an hour late."""
-    cluster = make_priced_cluster(policy="andreas", policy_parameters={"iterations": 2})
+    cluster = make_priced_cluster(
+        policy="andreas", policy_parameters={"iterations": 2}, max_tardiness_price_per_h=2
+    )
     metered = Metered.place(
         cluster,
         gpus=2,
@@ -48,7 +50,7 @@ def test_the_decision_keeps_what_was_expected(ended: Metered) -> None:
     node = ended.agent.node
     watts = 2 * (400 + node.host_peak_w / node.gpu_set.count())
     assert expected["run_s"] == 6000
-    assert expected["energy_cost"] == pytest.approx(watts * 6000 * float(PRICE_J))
+    assert expected["full_energy_cost"] == pytest.approx(watts * 6000 * float(PRICE_J))
     assert expected["tardiness_cost"] == pytest.approx(2400 * 2 / 3600)
 
 
@@ -61,11 +63,13 @@ def test_costs_show_predicted_against_ledger(world: World, ended: Metered) -> No
     assert float(line["actual_tardiness"]) == pytest.approx(late_s * 2 / 3600)
     node = ended.agent.node
     watts = 2 * (300 + node.host_peak_w / node.gpu_set.count())
-    assert float(line["actual_energy"]) == pytest.approx(watts * 5400 * float(PRICE_J), rel=1e-3)
-    assert Decimal(line["predicted"]) == Decimal(line["predicted_energy"]) + Decimal(
+    assert float(line["actual_full_energy"]) == pytest.approx(
+        watts * 5400 * float(PRICE_J), rel=1e-3
+    )
+    assert Decimal(line["predicted_full"]) == Decimal(line["predicted_full_energy"]) + Decimal(
         line["predicted_tardiness"]
     )
-    off = float(line["actual"]) / float(line["predicted"]) - 1
+    off = float(line["actual_full"]) / float(line["predicted_full"]) - 1
     assert line["deviation"] == pytest.approx(off)
     assert body["totals"] == {k: v for k, v in line.items() if k not in {"job_id", "name"}}
 
@@ -99,6 +103,17 @@ def _move(metered: Metered, expected: Expected) -> Metered:
     return Metered(metered.agent, wanted, [Gpu(uuid, boot_ms=metered.gpus[0].boot_ms)])
 
 
+def _expecting(job_id: int) -> Expected:
+    return Expected(
+        job=job_id,
+        run_s=4000.0,
+        marginal_energy_cost=4.0,
+        full_energy_cost=9.0,
+        tardiness_cost=0.5,
+        tardiness_weight=0.001,
+    )
+
+
 @pytest.fixture
 def moved(world: World) -> Metered:
     """Runs for a quarter of the 6000 s that were expected first, then for 4000 s elsewhere."""
@@ -106,7 +121,7 @@ def moved(world: World) -> Metered:
     metered = Metered.place(cluster, estimated_run_s=6000, deadline_at=NOW)
     metered.start()
     metered.run(1500, every_ms=5000)
-    after = _move(metered, Expected(metered.job.pk, 4000.0, 9.0, 0.5, 0.001))
+    after = _move(metered, _expecting(metered.job.pk))
     after.start()
     after.run(4000, every_ms=5000)
     after.end()
@@ -128,17 +143,17 @@ def test_what_was_expected_of_a_move_replaces_the_rest_of_the_first(
 ) -> None:
     first = Decision.objects.get(action="start").evidence["expected"]
     second = Decision.objects.get(action="move").evidence["expected"]
-    assert (second["energy_cost"], second["run_s"]) == (9.0, 4000.0)
+    assert (second["full_energy_cost"], second["run_s"]) == (9.0, 4000.0)
 
     line = _line(world, moved)
 
-    quarter = first["energy_cost"] * 1500 / 6000
-    assert float(line["predicted_energy"]) == pytest.approx(quarter + 9.0, rel=1e-4)
+    quarter = first["full_energy_cost"] * 1500 / 6000
+    assert float(line["predicted_full_energy"]) == pytest.approx(quarter + 9.0, rel=1e-4)
     assert float(line["predicted_tardiness"]) == 0.5
     assert float(line["actual_tardiness"]) == pytest.approx(5500 * 0.001, rel=1e-2)
     paid = sum(row.cost for row in LedgerRow.objects.all())
     assert set(LedgerRow.objects.values_list("attempt__number", flat=True)) == {1, 2}
-    assert Decimal(line["actual_energy"]) == paid
+    assert Decimal(line["actual_full_energy"]) == paid
 
 
 def test_attempts_before_the_first_prediction_are_left_out(world: World, moved: Metered) -> None:
@@ -146,9 +161,9 @@ def test_attempts_before_the_first_prediction_are_left_out(world: World, moved: 
 
     line = _line(world, moved)
 
-    assert float(line["predicted_energy"]) == 9.0
+    assert float(line["predicted_full_energy"]) == 9.0
     rows = LedgerRow.objects.filter(attempt=moved.attempt)
-    assert Decimal(line["actual_energy"]) == sum(row.cost for row in rows)
+    assert Decimal(line["actual_full_energy"]) == sum(row.cost for row in rows)
 
 
 def test_the_last_prediction_covers_what_nobody_predicted_after_it(
@@ -159,11 +174,13 @@ def test_the_last_prediction_covers_what_nobody_predicted_after_it(
 
     line = _line(world, moved)
 
-    assert float(line["predicted_energy"]) == pytest.approx(first["energy_cost"])
-    assert Decimal(line["actual_energy"]) == sum(row.cost for row in LedgerRow.objects.all())
+    assert float(line["predicted_full_energy"]) == pytest.approx(first["full_energy_cost"])
+    assert Decimal(line["actual_full_energy"]) == sum(row.cost for row in LedgerRow.objects.all())
 
 
 def test_a_move_that_came_to_nothing_changes_nothing(world: World, moved: Metered) -> None:
     Decision.objects.filter(action="move").update(applied=False)
     first = Decision.objects.get(action="start").evidence["expected"]
-    assert float(_line(world, moved)["predicted_energy"]) == pytest.approx(first["energy_cost"])
+    assert float(_line(world, moved)["predicted_full_energy"]) == pytest.approx(
+        first["full_energy_cost"]
+    )

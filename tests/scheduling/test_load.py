@@ -54,7 +54,7 @@ def test_every_gpu_of_the_widest_node_has_its_bit() -> None:
 
 
 def test_columns_of_queued_jobs() -> None:
-    cluster, tenant = make_cluster(), make_tenant()
+    cluster, tenant = make_cluster(max_tardiness_price_per_h=10), make_tenant()
     make_gpu_type("A100")
     make_gpu_type("H100")
     partition = Partition.objects.create(cluster=cluster, name="prod", lends=True)

@@ -9,6 +9,7 @@ from django.conf import LazySettings
 
 from agent.wire import Power
 from clusters.models import Cluster, Node
+from clusters.services.draining import node_resume
 from clusters.services.site_power import BOOT, site_power_apply
 from engines.agents.loss import watch_nodes
 from policies.contract.plan import Move, Piece, Plan, PowerNode
@@ -18,6 +19,7 @@ from scheduling.apply.apply import apply_plan
 from scheduling.models import Round
 from scheduling.round import run_round
 from scheduling.snapshot.load import load_snapshot
+from tenancy.callers import SYSTEM
 from tests.engines.agents.nodes import Agent, join
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def cluster() -> Cluster:
-    return make_cluster()
+    return make_cluster(power_off=True)
 
 
 @pytest.fixture
@@ -69,14 +71,116 @@ def test_off_when_empty_and_on_again(cluster: Cluster, busy: Agent, empty: Agent
     assert (_state(empty), Node.objects.get(name="empty").state_reason) == ("ready", "")
 
 
-def test_a_node_that_is_off_may_be_silent(cluster: Cluster, busy: Agent, empty: Agent) -> None:
-    _switch(cluster, PowerNode(empty.node.pk, on=False))
+def _watch(busy: Agent, *others: Agent, power: Power = Power.ON, minutes: int = 5) -> None:
+    """Time goes by, in which only these speak."""
+    for seconds in range(0, minutes * 60, 5):
+        now = NOW + timedelta(seconds=seconds)
+        busy.sync(now=now)
+        for other in others:
+            other.sync(now=now, power=power)
+        watch_nodes(now=now)
 
-    for seconds in range(0, 300, 5):
-        busy.sync(now=NOW + timedelta(seconds=seconds))
-        watch_nodes(now=NOW + timedelta(seconds=seconds))
+
+def test_a_node_that_was_told_to_be_off_may_be_silent(
+    cluster: Cluster, busy: Agent, empty: Agent
+) -> None:
+    _switch(cluster, PowerNode(empty.node.pk, on=False))
+    assert not empty.sync().power_on
+
+    _watch(busy)
 
     assert _state(empty) == "off"
+
+
+def test_a_node_that_was_gone_before_it_could_be_told_is_lost(
+    cluster: Cluster, busy: Agent, empty: Agent, told: Path
+) -> None:
+    _switch(cluster, PowerNode(empty.node.pk, on=False))
+
+    _watch(busy)
+
+    assert _state(empty) == "lost"
+    assert site_power_apply(now=NOW) == 0
+
+
+def test_a_node_that_speaks_while_it_is_off_is_lost_when_it_does_not(
+    cluster: Cluster, busy: Agent, empty: Agent
+) -> None:
+    _switch(cluster, PowerNode(empty.node.pk, on=False))
+    empty.sync()
+    _watch(busy, empty, power=Power.OFF)
+    assert _state(empty) == "off"
+
+    for seconds in range(300, 600, 5):
+        busy.sync(now=NOW + timedelta(seconds=seconds))
+        watch_nodes(now=NOW + timedelta(seconds=seconds))
+    assert _state(empty) == "lost"
+
+    empty.sync(now=NOW + timedelta(seconds=600), power=Power.OFF)
+    assert _state(empty) == "joining", "it is off, and has to come on first"
+
+
+def test_a_node_that_does_not_go_off_is_ready_again(
+    cluster: Cluster, busy: Agent, empty: Agent
+) -> None:
+    _switch(cluster, PowerNode(empty.node.pk, on=False))
+    _watch(busy, empty, minutes=20)
+    assert _state(empty) == "off"
+
+    for seconds in (1205, 1210):
+        now = NOW + timedelta(seconds=seconds)
+        for agent in (busy, empty):
+            agent.sync(now=now)
+        watch_nodes(now=now)
+
+    assert _state(empty) == "ready"
+
+
+def test_without_leave_nothing_is_switched_off(cluster: Cluster, busy: Agent, empty: Agent) -> None:
+    Cluster.objects.update(power_off=False)
+    assert _switch(cluster, PowerNode(empty.node.pk, on=False)) == []
+
+
+def test_a_node_has_idled_since_it_joined_or_its_last_work_ended(
+    cluster: Cluster, busy: Agent, empty: Agent
+) -> None:
+    later, end = NOW + timedelta(minutes=5), NOW + timedelta(minutes=7)
+    (attempt,) = busy.sync().attempts
+    busy.running(attempt)
+    busy.sync()
+    busy.ended(attempt)
+    busy.sync(now=end)
+    Node.objects.filter(pk=empty.node.pk).update(state="drained")
+    node_resume(caller=SYSTEM, node=empty.node, now=later)
+
+    nodes = load_snapshot(cluster, now=end, seed=0).nodes
+
+    assert nodes.idle_since_s.tolist() == [end.timestamp(), later.timestamp()]
+
+
+def test_an_idle_cluster_goes_off_in_time_and_wakes_under_another_policy(cluster: Cluster) -> None:
+    idle = join(cluster, "idle")
+    Cluster.objects.update(policy="fairwatt")
+    for minutes, state in ((0, "ready"), (9, "ready"), (10, "off")):
+        run_round(cluster.pk, now=NOW + timedelta(minutes=minutes))
+        assert _state(idle) == state
+    assert not idle.sync().power_on
+
+    Cluster.objects.update(policy="fifo", power_off=False)
+    make_jobs(cluster, make_tenant(), 3)
+    assert run_round(cluster.pk, now=NOW + timedelta(minutes=11)) is not None
+    assert _state(idle) == "joining"
+    idle.sync()
+    entry = run_round(cluster.pk, now=NOW + timedelta(minutes=12))
+    assert entry is not None
+    assert entry.started == 3
+
+
+def test_by_default_no_node_goes_off() -> None:
+    cluster = make_cluster(policy="fairwatt")
+    idle = join(cluster, "idle")
+    run_round(cluster.pk, now=NOW + timedelta(days=1))
+    assert _state(idle) == "ready"
 
 
 def test_where_a_job_is_about_to_go_stays_on(cluster: Cluster, busy: Agent, empty: Agent) -> None:
@@ -111,6 +215,8 @@ def told(settings: LazySettings, tmp_path: Path) -> Path:
 @pytest.mark.process
 def test_the_site_is_told_once_per_change(cluster: Cluster, empty: Agent, told: Path) -> None:
     _switch(cluster, PowerNode(empty.node.pk, on=False))
+    assert site_power_apply(now=NOW) == 0, "the agent has not heard it yet"
+    empty.sync()
     (told / "broken").touch()
     assert site_power_apply(now=NOW) == 0
     (told / "broken").unlink()
@@ -119,6 +225,7 @@ def test_the_site_is_told_once_per_change(cluster: Cluster, empty: Agent, told: 
     assert site_power_apply(now=NOW) == 1
     empty.sync()
     _switch(cluster, PowerNode(empty.node.pk, on=False))
+    empty.sync()
     assert site_power_apply(now=NOW) == 1
 
     assert (told / "told").read_text().splitlines() == ["off empty", "on empty", "off empty"]
@@ -145,7 +252,7 @@ def test_an_idle_cluster_is_switched_off_too(
 
     monkeypatch.setattr("policies.registry.build", lambda *_: Saver())
 
-    entry = run_round(cluster.pk, now=NOW)
+    entry = run_round(cluster.pk, now=NOW + timedelta(minutes=10))
 
     assert entry is not None
     assert (entry.status, entry.switched, _state(idle)) == ("done", 1, "off")

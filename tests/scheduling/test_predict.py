@@ -33,7 +33,7 @@ def _predicted(points: list[dict[str, Any]] | None = None, **fields: Any) -> tup
     make_jobs(cluster, tenant, 1, min_gpus=2, max_gpus=2, **fields)
     run_round(cluster.pk, now=NOW)
     attempt = Attempt.objects.get()
-    return attempt.predicted_mj, attempt.predicted_by
+    return attempt.predicted_gpu_mj, attempt.predicted_by
 
 
 @pytest.mark.parametrize(

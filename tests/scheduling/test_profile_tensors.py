@@ -112,4 +112,4 @@ def test_a_prediction_is_of_the_clock_and_cpus_that_were_given() -> None:
     attempt = Attempt.objects.get()
     expected_mj = 1000 * true_watts(1, 1410, 2) * 1000 / true_speed(1, 1410, 2)
     assert attempt.predicted_by == "profile"
-    assert attempt.predicted_mj == pytest.approx(expected_mj, rel=0.03)
+    assert attempt.predicted_gpu_mj == pytest.approx(expected_mj, rel=0.03)

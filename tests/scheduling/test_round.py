@@ -76,7 +76,7 @@ def test_a_gang_spans_nodes_whole_or_waits() -> None:
 
     assert Allocation.objects.filter(attempt__job=fits).count() == 6
     assert not Attempt.objects.filter(job=too_large).exists()
-    explanation = explain(Job.objects.get(pk=too_large.pk))
+    explanation = explain(Job.objects.get(pk=too_large.pk), now=NOW)
     assert explanation.reason == "larger_than_partition"
     assert {"action": "reduce_gpus", "to": 2, "text": "ask for 2 GPUs"} in explanation.remedies
 
@@ -89,17 +89,17 @@ def test_a_wait_is_explained_and_written_once() -> None:
     run_round(cluster.pk, now=NOW)
     run_round(cluster.pk, now=NOW + timedelta(seconds=1))
 
-    explanation = explain(Job.objects.get(pk=second.pk))
+    explanation = explain(Job.objects.get(pk=second.pk), now=NOW)
     assert (explanation.reason, explanation.position) == ("quota", 1)
     assert "raise the tenant's quota by 1 GPUs" in explanation.text
     assert Decision.objects.filter(job=second, action="wait").count() == 1
-    assert explain(Job.objects.get(pk=first.pk)).text.startswith("It has its GPUs")
+    assert explain(Job.objects.get(pk=first.pk), now=NOW).text.startswith("It has its GPUs")
 
 
 def test_explain_before_any_round() -> None:
     (job,) = make_jobs(make_cluster(), make_tenant(), 1)
 
-    assert explain(job).reason == "not_considered"
+    assert explain(job, now=NOW).reason == "not_considered"
 
 
 def test_quota_of_a_gpu_type_holds() -> None:
@@ -194,7 +194,7 @@ def test_a_plan_that_breaks_an_invariant_is_refused_whole(monkeypatch: pytest.Mo
     assert entry.status == "failed"
     assert "PlanRefused" in entry.error
     assert not Attempt.objects.exists()
-    assert explain(one).reason == "round_failed"
+    assert explain(one, now=NOW).reason == "round_failed"
 
 
 def test_a_policy_that_crashes_fails_its_round_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,6 +257,8 @@ def test_shadow_policy_reports_without_acting() -> None:
     tenant = make_tenant()
     make_nodes(cluster, make_gpu_type(), 1, gpus=1)
     first, urgent = make_jobs(cluster, tenant, 2)
+    # Of two that came at one moment every policy prefers the higher priority.
+    Job.objects.filter(pk=first.pk).update(submitted_at=first.submitted_at - timedelta(seconds=1))
     Job.objects.filter(pk=urgent.pk).update(priority=100)
 
     entry = run_round(cluster.pk, now=NOW)
@@ -290,7 +292,7 @@ def test_a_suspended_tenants_jobs_do_not_start() -> None:
     run_round(cluster.pk, now=NOW)
 
     assert not Attempt.objects.exists()
-    assert explain(Job.objects.get()).reason == "quota"
+    assert explain(Job.objects.get(), now=NOW).reason == "quota"
 
 
 def test_the_lock_is_held_by_one_and_freed_after() -> None:

@@ -27,7 +27,10 @@ def run(world: World) -> Round:
 def contended(member: Api, stranger: Api, world: World) -> Round:
     """One job of ours has the whole cluster, one of theirs and one of ours wait for it."""
     for api, name in ((member, "holder"), (stranger, "waiter"), (member, "waiter")):
-        assert api.post(JOBS, {**SUBMIT, "name": name, "gpus": 8}).status_code == 201
+        assert (
+            api.post(JOBS, {**SUBMIT, "name": name, "gpus": 8, "processes": "per_gpu"}).status_code
+            == 201
+        )
     return run(world)
 
 
@@ -53,8 +56,8 @@ def test_a_round_shows_how_far_from_the_best_it_may_be(
     operator: Api, submit: Submit, world: World
 ) -> None:
     Cluster.objects.filter(pk=world.cluster.pk).update(policy="fairwatt")
-    submit(gpus=8, estimated_run_s=3600)
-    submit(gpus=8, estimated_run_s=3600)
+    submit(gpus=8, processes="per_gpu", estimated_run_s=3600)
+    submit(gpus=8, processes="per_gpu", estimated_run_s=3600)
     entry = run(world)
     shown = operator.get(f"{ROUNDS}{entry.pk}/").json()
     assert (shown["objective"], shown["bound"], shown["gap"]) == (entry.objective, None, None)
@@ -132,9 +135,9 @@ def test_nobody_learns_for_whom_a_job_was_stopped(
     Cluster.objects.filter(pk=world.cluster.pk).update(
         policy="srtf", policy_parameters={"min_run_s": 0}
     )
-    member.post(JOBS, {**SUBMIT, "gpus": 8, "estimated_run_s": 100_000})
+    member.post(JOBS, {**SUBMIT, "gpus": 8, "processes": "per_gpu", "estimated_run_s": 100_000})
     run(world)
-    stranger.post(JOBS, {**SUBMIT, "gpus": 8, "estimated_run_s": 10})
+    stranger.post(JOBS, {**SUBMIT, "gpus": 8, "processes": "per_gpu", "estimated_run_s": 10})
     entry = run(world)
     (stopped,) = [item for item in entries(operator, entry) if item["action"] == "preempt"]
     assert stopped["evidence"]["for_job"] == Job.objects.get(tenant=world.theirs).pk
@@ -144,7 +147,7 @@ def test_nobody_learns_for_whom_a_job_was_stopped(
 
 
 def test_explain_says_why_and_what_would_help(member: Api, submit: Submit, world: World) -> None:
-    running, waiting = submit(gpus=6), submit(gpus=4)
+    running, waiting = submit(gpus=6, processes="per_gpu"), submit(gpus=4)
     before = member.get(f"{JOBS}{waiting.pk}/explain/").json()
     assert (before["reason"], before["round_id"]) == ("not_considered", None)
     Job.objects.update(submitted_at=NOW)
@@ -189,8 +192,8 @@ def test_attempts_show_the_gpus_they_hold(
 
 def test_the_shadow_is_summed_over_rounds(operator: Api, submit: Submit, world: World) -> None:
     Cluster.objects.filter(pk=world.cluster.pk).update(shadow_policy="sjf")
-    submit(gpus=8, estimated_run_s=500)
-    short = submit(gpus=8, estimated_run_s=5)
+    submit(gpus=8, processes="per_gpu", estimated_run_s=500)
+    short = submit(gpus=8, processes="per_gpu", estimated_run_s=5)
     first, second = run(world), run(world)
     shown = operator.get(f"/api/v1/clusters/{world.cluster.pk}/shadow/").json()
     assert (shown["policy"], shown["shadow_policy"], shown["rounds"]) == ("fifo", "sjf", 2)

@@ -123,7 +123,7 @@ def test_what_was_never_measured_is_not_taken_away(
     describe(member, "plain", [point(None, 3.0)])
     submit(profile="hungry", **NOTHING)
     submit(profile="plain", **NOTHING)
-    submit(profile="content")
+    submit(profile="content", memory_mib_per_gpu=1024)
     hold_round(world)
     assert shares() == [(32, 16_384), PART, (1, 4096)]
 
@@ -134,7 +134,7 @@ def test_memory_follows_from_the_data_set(
     """A cache of 8 GiB holds all the data; with 4 GiB half of it takes five seconds a step."""
     data = {"dataset_mib": 8192, "step_mib": 1000, "storage_mib_per_s": 100}
     describe(member, "reader", CONTENT, **data)
-    submit(profile="reader")
+    submit(profile="reader", memory_mib_per_gpu=1024)
     hold_round(world)
     assert shares() == [(1, 8192)]
 

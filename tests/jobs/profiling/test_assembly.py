@@ -9,9 +9,10 @@ import pytest
 
 from jobs.profiling.assembly import Data, Typed, assembled
 from jobs.profiling.checks import troubles
+from jobs.profiling.fitting.behaviour import GpuLimits
+from jobs.profiling.performance.application import Application
+from jobs.profiling.performance.points import Point
 from jobs.profiling.steering import WEIGHT, MeasuredConfiguration, Sweep
-from policies.performance.application import Application, GpuLimits
-from policies.performance.points import Point
 
 CLOCKS = (210, 510, 660, 810, 960, 1110, 1260, 1410)
 LIMITS = {"A100": GpuLimits(idle_w=55, max_w=400, highest_mhz=1410, lowest_mhz=210)}

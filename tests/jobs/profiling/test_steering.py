@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.profiling.steering import (
@@ -65,7 +65,6 @@ def test_what_cannot_be_measured_is_not_tried_again() -> None:
     assert [one.at.cpus for one in measured] == [16, 1, 16, 16]
 
 
-@settings(derandomize=True)
 @given(
     most=st.integers(1, 128),
     knee=st.integers(1, 128),

@@ -7,10 +7,10 @@ from jobs.models import GpuQuota
 from scheduler_service.factories import hold, release
 from tenancy.models import Tenant
 from tests.clusters.conftest import make_node
-from tests.clusters.http import Api, refusal
+from tests.clusters.http import ClusterApi, refusal
 
 
-def test_life_of_a_quota(operator: Api, tenant: Tenant, node: Node) -> None:
+def test_life_of_a_quota(operator: ClusterApi, tenant: Tenant, node: Node) -> None:
     body = {"tenant_id": tenant.pk, "gpu_type": "A100", "gpus": 4}
     made = operator.made("gpu-quotas/", body)
     assert (made["gpu_type"], made["gpus"], made["gpus_in_use"]) == ("A100", 4, 0)
@@ -23,7 +23,7 @@ def test_life_of_a_quota(operator: Api, tenant: Tenant, node: Node) -> None:
 
 
 def test_a_new_quota_counts_what_is_held_already(
-    operator: Api, tenant: Tenant, other_tenant: Tenant, node: Node
+    operator: ClusterApi, tenant: Tenant, other_tenant: Tenant, node: Node
 ) -> None:
     operator.made("gpu-types/", {"name": "H100", "memory_mib": 1, "idle_w": 1, "max_w": 2})
     hold(tenant, node, gpus=2)
@@ -35,7 +35,7 @@ def test_a_new_quota_counts_what_is_held_already(
     assert operator.made("gpu-quotas/", {**body, "gpus": 2})["gpus_in_use"] == 2
 
 
-def test_a_quota_does_not_sink_below_use(operator: Api, tenant: Tenant, node: Node) -> None:
+def test_a_quota_does_not_sink_below_use(operator: ClusterApi, tenant: Tenant, node: Node) -> None:
     hold(tenant, node, gpus=2)
     body = {"tenant_id": tenant.pk, "gpu_type": "A100", "gpus": 2}
     path = f"gpu-quotas/{operator.made('gpu-quotas/', body)['id']}/"
@@ -52,7 +52,7 @@ def test_a_quota_does_not_sink_below_use(operator: Api, tenant: Tenant, node: No
     ],
 )
 def test_bad_input(
-    operator: Api,
+    operator: ClusterApi,
     tenant: Tenant,
     node: Node,
     change: dict[str, object],
@@ -64,7 +64,7 @@ def test_bad_input(
 
 
 def test_a_tenant_sees_its_own(
-    operator: Api, member: Api, tenant: Tenant, other_tenant: Tenant, node: Node
+    operator: ClusterApi, member: ClusterApi, tenant: Tenant, other_tenant: Tenant, node: Node
 ) -> None:
     own = operator.made("gpu-quotas/", {"tenant_id": tenant.pk, "gpu_type": "A100", "gpus": 4})
     theirs = operator.made(

@@ -1,0 +1,1 @@
+"""Files that attempts bring along and leave behind: archives, git commits, artifacts."""
