@@ -23,7 +23,7 @@ def receive(peer: socket.socket) -> float:
     return float(NUMBER.unpack(data)[0])
 
 
-class Gang:
+class Ranks:
     """Rank 0 gathers one number from every other rank and sends the sum to all."""
 
     def __init__(self, rank: int, world: int, address: str, port: int) -> None:
@@ -64,7 +64,7 @@ def main() -> int:
     given = parser.parse_args()
     rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     address = os.environ.get("MASTER_ADDR", "127.0.0.1")
-    gang = Gang(rank, world, address, int(os.environ.get("MASTER_PORT", "29500")))
+    gang = Ranks(rank, world, address, int(os.environ.get("MASTER_PORT", "29500")))
 
     # Where the ranks do not agree on a step, for one moved and lost its file, all begin anew.
     name = f"rank{rank}.json"

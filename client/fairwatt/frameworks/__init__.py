@@ -1,0 +1,1 @@
+"""Ready callbacks for training frameworks; each needs its framework, and nothing else does."""

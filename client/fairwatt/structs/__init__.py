@@ -1,0 +1,1 @@
+"""Shapes of what is sent and answered; a test compares them with the published schema."""
