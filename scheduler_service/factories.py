@@ -11,7 +11,11 @@ from django.db.models import Count, F
 
 from clusters.models import Cluster, Gpu, GpuType, Node, Rack, Switch
 from jobs.models import Allocation, Attempt, Job, Profile, ProfilePoint
+from jobs.sealed_env import sealed_env
 from tenancy.models import ApiToken, Tenant
+
+# As a node is whose agent can run whatever a job asks for, beside other tenants' jobs.
+_ABLE: dict[str, Any] = {"container_tool": "podman", "wall": "namespaces", "workloads": True}
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -44,7 +48,7 @@ def make_nodes(
     """Ready nodes that take the types in turn; with `tokens` as if their agents had joined."""
     types = [gpu_types] if isinstance(gpu_types, GpuType) else gpu_types
     racks = _make_racks(cluster, prefix, -(-count // per_rack), racks_per_switch)
-    values = {"state": Node.State.READY, "cpus": 64, "memory_mib": 524_288, **fields}
+    values = {"state": Node.State.READY, "cpus": 64, "memory_mib": 524_288, **_ABLE, **fields}
     nodes = Node.objects.bulk_create(
         Node(
             cluster=cluster,
@@ -99,8 +103,17 @@ def make_jobs(
 ) -> list[Job]:
     owners = [tenants] if isinstance(tenants, Tenant) else tenants
     values = {"argv": ["true"], "submitted_at": NOW, "min_gpus": 1, "max_gpus": 1, **fields}
+    values.setdefault("memory_mib_per_gpu", 1024)
+    env = values.pop("env", {})
     return Job.objects.bulk_create(
-        Job(cluster=cluster, tenant=owners[number % len(owners)], name=f"j{number}", **values)
+        Job(
+            cluster=cluster,
+            tenant=owners[number % len(owners)],
+            name=f"j{number}",
+            sealed_env=sealed_env(env, owners[number % len(owners)].name),
+            env_names=sorted(env),
+            **values,
+        )
         for number in range(count)
     )
 

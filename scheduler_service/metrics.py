@@ -3,7 +3,9 @@
 import os
 import time
 from collections.abc import Callable
+from hmac import compare_digest
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from prometheus_client import (
@@ -16,6 +18,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from rest.problems import Forbidden, response
 from scheduler_service import gauges
 from scheduler_service.health import read_only
 
@@ -28,6 +31,7 @@ LATENCY = Histogram(
     ["method", "route"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
+LOOPBACK = frozenset({"127.0.0.1", "::1", ""})
 # Anything else a client invents would make a new time series.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -56,7 +60,18 @@ def registry() -> CollectorRegistry:
     return shared
 
 
+def _may_scrape(request: HttpRequest) -> bool:
+    """By token; without one set, from this machine, unless a proxy may stand before it."""
+    if settings.METRICS_TOKEN:
+        sent = request.headers.get("Authorization", "")
+        return compare_digest(sent.encode(), f"Bearer {settings.METRICS_TOKEN}".encode())
+    return not settings.PRODUCTION and request.META.get("REMOTE_ADDR") in LOOPBACK
+
+
 @read_only
 def metrics(request: HttpRequest) -> HttpResponse:
+    if not _may_scrape(request):
+        detail = "Figures are for who has METRICS_TOKEN: send it as a bearer token."
+        return response(Forbidden(detail, code="not_for_strangers"), request.path)
     figures = generate_latest(registry()) + generate_latest(gauges.REGISTRY)
     return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)

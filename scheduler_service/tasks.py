@@ -1,36 +1,21 @@
-"""Celery's doorbells: each reads the clock, calls one service and does nothing else."""
+"""Celery's doorbells: each does one duty, or one round, and nothing else."""
 
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from clusters.services import nodes_finish_draining
-from clusters.services.site_power import site_power_apply
-from energy.budgets.watch import power_watch
-from energy.clocks import clocks_verify
-from energy.ledger.settle import settle_due
-from energy.telemetry.digest import samples_digest
-from energy.telemetry.retention import forget_logs, forget_samples
-from energy.telemetry.roll_up import samples_roll_up
-from engines.agents.loss import watch_nodes
 from jobs.nudge import TASK
-from jobs.profiling.fits import fits_due
-from jobs.profiling.learning import attempts_learn
-from jobs.profiling.runs import profiling_runs_advance
-from rest.idempotency import purge
+from scheduler_service import duties
 from scheduling import gaps
-from scheduling.due import due_clusters, round_claim
-from scheduling.retention import forget_rounds
 from scheduling.round import run_round
 
 
 @shared_task(name="jobs.tick")
 def tick() -> None:
-    """Dispatch every cluster whose round is due; claiming it makes a second tick harmless."""
-    now = timezone.now()
-    for cluster_id in due_clusters(now):
-        if round_claim(cluster_id, now=now):
-            schedule_round.delay(cluster_id)
+    """Dispatch every cluster whose round is due."""
+    duties.note(duties.TICK)
+    for cluster_id in duties.rounds_take(now=timezone.now()):
+        schedule_round.delay(cluster_id)
 
 
 @shared_task(name=TASK)
@@ -54,52 +39,41 @@ def bound(round_id: int) -> None:
     gaps.bound_round(round_id)
 
 
+def _do(name: str) -> None:
+    duties.note(name)
+    duties.DUTIES[name]()
+
+
 @shared_task(name="jobs.watch")
 def watch() -> None:
-    """Find nodes that fell silent, free what died with them, and drain those that ran dry."""
-    now = timezone.now()
-    watch_nodes(now=now)
-    nodes_finish_draining(now=now)
+    _do("watch")
 
 
 @shared_task(name="jobs.digest")
 def digest() -> None:
-    """Read the samples that came in, and settle the attempts whose time has come."""
-    samples_digest()
-    settle_due(now=timezone.now())
+    _do("digest")
 
 
 @shared_task(name="jobs.steer")
 def steer() -> None:
-    """Let profiling runs in, and take those under way to their next configuration."""
-    profiling_runs_advance(now=timezone.now())
+    _do("steer")
 
 
 @shared_task(name="jobs.learn")
 def learn() -> None:
-    """Take in what attempts teach about their profiles, and fit those that have learned."""
-    attempts_learn(now=timezone.now())
-    fits_due(now=timezone.now())
+    _do("learn")
 
 
 @shared_task(name="jobs.sweep")
 def sweep() -> None:
-    now = timezone.now()
-    forget_rounds(now=now)
-    samples_roll_up(now=now)
-    clocks_verify(now=now)
-    forget_samples(now=now)
-    forget_logs(now=now)
-    purge(now=now)
+    _do("sweep")
 
 
 @shared_task(name="jobs.power")
 def power() -> None:
-    """Hold what was measured against the power budgets, and call rounds when these change."""
-    power_watch(now=timezone.now())
+    _do("power")
 
 
 @shared_task(name="jobs.switches")
 def switches() -> None:
-    """Tell the site which nodes to power off and on."""
-    site_power_apply(now=timezone.now())
+    _do("switches")

@@ -109,13 +109,15 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def running(program: Program, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    program: Program, log: Path, *, patience_s: float = 60.0
+) -> Iterator[subprocess.Popen[bytes]]:
     """The program for the length of a block, without a supervisor; its output goes to `log`."""
     with log.open("ab") as output:
         process = spawn(program, output)
     try:
         try:
-            wait_ready(program, process)
+            wait_ready(program, process, patience_s=patience_s)
         except EmbeddedError as error:
             raise EmbeddedError(f"{error}:\n{log.read_text(errors='replace')[-2000:]}") from None
         yield process

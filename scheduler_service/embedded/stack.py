@@ -2,7 +2,9 @@
 
 import http.client
 import json
+import os
 import signal
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,10 +14,14 @@ from urllib.parse import urlsplit
 from scheduler_service.embedded.program import Program
 
 API_WORKERS = 2
-# Each thread keeps one database connection; Postgres has 100 of them by default.
-API_THREADS_PER_WORKER = 4
 # Connections, most of them idle: every agent keeps two open between its requests.
 API_CONNECTIONS_PER_WORKER = 16_384
+# More than one only on more than two cores: each has an event loop, threads and connections.
+DOOR_WORKERS = 1
+DOOR_CONNECTIONS_PER_WORKER = 65_536
+# For the head of a request, and for the pause between two of one connection.
+API_HEADERS_MS = 30_000
+TENANT_UIDS = "200000-299999"
 CELERY = ("-m", "celery", "-A", "scheduler_service", "--quiet")
 
 
@@ -27,13 +33,22 @@ class Site:
     var: Path
     host: str
     port: int
+    door_port: int
     env: Mapping[str, str]
     lock: int
 
     @property
     def url(self) -> str:
+        return self._url(self.port)
+
+    @property
+    def door_url(self) -> str:
+        """Of agents, and of whoever follows jobs and logs."""
+        return self._url(self.door_port)
+
+    def _url(self, port: int) -> str:
         # A server bound to every address is reached at the nearest one.
-        return f"http://{'127.0.0.1' if self.host == '0.0.0.0' else self.host}:{self.port}"  # noqa: S104
+        return f"http://{'127.0.0.1' if self.host == '0.0.0.0' else self.host}:{port}"  # noqa: S104
 
 
 def steps(site: Site) -> tuple[Program, ...]:
@@ -47,26 +62,47 @@ def steps(site: Site) -> tuple[Program, ...]:
 def services(site: Site) -> tuple[Program, ...]:
     """What is kept alive; a further program is one more line here.
 
-    The API follows what it needs, the agents follow the API; on the way down it is the reverse.
+    API and door follow what they need, agents follow the door; on the way down it is the reverse.
     """
-    return (_worker(site), _whatif(site), _beat(site), _api(site), *_agents(site))
+    return (
+        _worker(site),
+        _whatif(site),
+        _beat(site),
+        _ticker(site),
+        _api(site),
+        _door(site),
+        *_agents(site),
+    )
 
 
 def _api(site: Site) -> Program:
     arguments = (
-        *("-m", "granian", "--interface", "wsgi", "scheduler_service.wsgi:application"),
+        *("-m", "granian", "--interface", "rsgi", "scheduler_service.api:application"),
         *("--host", site.host, "--port", str(site.port), "--no-ws"),
-        *("--workers", str(API_WORKERS), "--blocking-threads", str(API_THREADS_PER_WORKER)),
+        # Threads are the front's: scheduler_service/front/lanes.py.
+        *("--workers", str(API_WORKERS), "--http1-header-read-timeout", str(API_HEADERS_MS)),
         *("--backlog", "4096", "--backpressure", str(API_CONNECTIONS_PER_WORKER)),
         *("--respawn-failed-workers", "--workers-kill-timeout", "5"),
     )
-    return replace(_python(site, "api", *arguments), ready=lambda pid: _answers_ready(site))
+    return replace(_python(site, "api", *arguments), ready=lambda pid: _answers_ready(site.url))
+
+
+def _door(site: Site) -> Program:
+    arguments = (
+        *("-m", "granian", "--interface", "asgi", "scheduler_service.asgi:application"),
+        *("--host", site.host, "--port", str(site.door_port), "--no-ws", "--http", "1"),
+        *("--workers", str(DOOR_WORKERS), "--log-level", "warning"),
+        *("--backlog", "4096", "--backpressure", str(DOOR_CONNECTIONS_PER_WORKER)),
+        *("--respawn-failed-workers", "--workers-kill-timeout", "5"),
+    )
+    door = _python(site, "door", *arguments)
+    return replace(door, ready=lambda pid: _answers_ready(site.door_url))
 
 
 def _worker(site: Site) -> Program:
     arguments = (*CELERY, "worker", "--concurrency", "2", "--loglevel", _log_level(site))
-    # Cold shutdown: a task cut short is delivered again, a worker without a parent is not kept.
-    return replace(_python(site, "worker", *arguments), orphan_signal=signal.SIGQUIT)
+    # No farewell: it would wait for a broker that has gone as well. The tasks are delivered again.
+    return replace(_python(site, "worker", *arguments), orphan_signal=signal.SIGKILL)
 
 
 def _whatif(site: Site) -> Program:
@@ -74,7 +110,7 @@ def _whatif(site: Site) -> Program:
     queues = ("--queues", "forecasts,gaps,simulations", "--hostname", "whatif@%h")
     options = ("--concurrency", "1", "--loglevel", _log_level(site))
     arguments = (*CELERY, "worker", *queues, *options)
-    return replace(_python(site, "whatif", *arguments), orphan_signal=signal.SIGQUIT)
+    return replace(_python(site, "whatif", *arguments), orphan_signal=signal.SIGKILL)
 
 
 def _beat(site: Site) -> Program:
@@ -82,6 +118,11 @@ def _beat(site: Site) -> Program:
     # The supervisor is the only one to start it: a pid file could only be stale.
     options = ("--schedule", schedule, "--pidfile", "", "--loglevel", _log_level(site))
     return _python(site, "beat", *CELERY, "beat", *options)
+
+
+def _ticker(site: Site) -> Program:
+    """For the times in which one of the three above, or the broker, is away."""
+    return _python(site, "ticker", "manage.py", "ticker")
 
 
 def _log_level(site: Site) -> str:
@@ -97,10 +138,11 @@ def _agents(site: Site) -> tuple[Program, ...]:
             _python(
                 site,
                 *(agent["name"], "-m", "agent"),
-                *("--server", site.url, "--name", agent["name"], "--address", "127.0.0.1"),
+                *("--server", site.door_url, "--name", agent["name"], "--address", "127.0.0.1"),
                 *("--state-dir", str(site.var / "agents" / agent["name"])),
                 *("--checkpoint-dir", str(site.var / "agents" / "checkpoints")),
                 *("--devices", f"emulated:{site.source}/examples/nodes/{agent['devices']}.toml"),
+                *_whom(site),
             ),
             env={**site.env, "FAIRWATT_JOIN_TOKEN": agent["join_token"]},
         )
@@ -108,13 +150,25 @@ def _agents(site: Site) -> tuple[Program, ...]:
     )
 
 
+def _whom(site: Site) -> tuple[str, ...]:
+    """Attempts run as users of their own where we are root and these can reach what they need."""
+    paths = (site.var, site.source, Path(sys.executable).resolve())
+    if os.geteuid() == 0 and all(_open_to_all(path) for path in paths):
+        return ("--tenant-uids", TENANT_UIDS)
+    return ("--trust-tenants",)
+
+
+def _open_to_all(path: Path) -> bool:
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (path, *path.parents))
+
+
 def _python(site: Site, name: str, *arguments: str) -> Program:
     argv = (sys.executable, *arguments)
     return Program(name, argv, cwd=site.source, env=site.env, inherit=(site.lock,))
 
 
-def _answers_ready(site: Site) -> bool:
-    connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=2)
+def _answers_ready(url: str) -> bool:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=2)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == http.HTTPStatus.OK

@@ -17,6 +17,9 @@ from scheduler_service.embedded.program import Program
 from scheduler_service.embedded.supervisor import ProgramSupervisor, Stopped
 from scheduler_service.settings import BASE_DIR, VAR_DIR
 
+# A busy laptop takes its time; a program that ends instead is noticed at once.
+START_PATIENCE_S = 300.0
+
 
 def up() -> None:
     """Run until Ctrl-C or SIGTERM; everything started here is gone when it returns."""
@@ -27,10 +30,12 @@ def up() -> None:
         held = resources.enter_context(lock.held(var, what="Fairwatt"))
         host = environment.text("FAIRWATT_HOST", ports.LOOPBACK)
         port = environment.integer("FAIRWATT_PORT", 8000)
-        _require_free(host, port)
+        door_port = environment.integer("FAIRWATT_DOOR_PORT", port + 1)
+        _require_free(host, port, "FAIRWATT_PORT")
+        _require_free(host, door_port, "FAIRWATT_DOOR_PORT")
         servers, urls = _servers(resources, var, held)
         env = {**os.environ, **urls, **_fixed_env(var)}
-        site = stack.Site(BASE_DIR, var, host, port, env, held)
+        site = stack.Site(BASE_DIR, var, host, port, door_port, env, held)
         try:
             _start(supervisor, servers, site)
             console.say(welcome(site, var / "demo.json"))
@@ -47,7 +52,7 @@ def _start(supervisor: ProgramSupervisor, servers: list[Program], site: stack.Si
     for step in stack.steps(site):
         supervisor.run(step)
     for service in stack.services(site):
-        supervisor.start(service)
+        supervisor.start(service, patience_s=START_PATIENCE_S)
 
 
 def _servers(resources: ExitStack, var: Path, held: int) -> tuple[list[Program], dict[str, str]]:
@@ -83,12 +88,12 @@ def _empty(directory: Path) -> Path:
     return directory
 
 
-def _require_free(host: str, port: int) -> None:
+def _require_free(host: str, port: int, setting: str) -> None:
     if not ports.is_free(port, host):
         raise EmbeddedError(
             f"Port {port} on {host} is taken by another program. Stop that one "
             f"(`ss -ltnp 'sport = :{port}'` names it), or choose another port: "
-            f"FAIRWATT_PORT={port + 1} make up"
+            f"{setting}={port + 2} make up"
         )
 
 
@@ -100,14 +105,20 @@ def welcome(site: stack.Site, demo: Path) -> str:
         *("-H", f"Authorization: Bearer {token}", "-H", "Content-Type: application/json"),
         *("-d", json.dumps(job)),
     ]
+    command = shlex.quote(str(Path(sys.executable).with_name("fairwatt")))
     return f"""
 Fairwatt is ready.
   API      {site.url}/api/v1/
   Docs     {site.url}/docs/
   Admin    {site.url}/admin/
+  Door     {site.door_url}/api/v1/ for agents, and for many followers of events and logs
   Tokens   {demo}
 
-Submit a job:
+Run a job, and see why it ran where it did, and what it cost:
+  {command} login {site.url} --token {token}
+  {command} run -- python3 -c 'print(1)'
+
+The same without the command:
   {shlex.join(submit)}
 
 Stop with Ctrl-C.

@@ -6,8 +6,11 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("scheduler_service", "rest", "tenancy", "clusters", "jobs", "whatif")
-_READERS = {"text", "words", "integer", "number", "secret"}
+ROOMS = (
+    *("scheduler_service", "whatif", "engines", "scheduling", "energy", "jobs", "clusters"),
+    *("webhooks", "tariffs", "storage", "tenancy", "rest"),
+)
+_READERS = {"text", "words", "networks", "integer", "number", "secret", "sealing_keys", "policies"}
 
 
 @cache

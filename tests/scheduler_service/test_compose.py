@@ -11,7 +11,7 @@ from scheduling import gaps
 from tests.scheduler_service.environment_names import ROOT, names_read
 from whatif import dispatch
 
-OURS = ("migrate", "api", "worker", "whatif", "beat")
+OURS = ("migrate", "api", "door", "worker", "whatif", "beat", "ticker")
 TEXT = (ROOT / "docker-compose.yml").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
 
@@ -42,15 +42,18 @@ def test_every_variable_it_sets_is_one_that_the_code_reads(name: str) -> None:
 def test_every_part_runs_with_production_settings(name: str) -> None:
     environment = SERVICES[name]["environment"]
     assert environment["FAIRWATT_ENV"] == "production"
-    assert {"SECRET_KEY", "ALLOWED_HOSTS", "DATABASE_URL", "BROKER_URL"} <= set(environment)
+    assert {"SECRET_KEY", "SECRETS_KEYS", "ALLOWED_HOSTS", "DATABASE_URL", "BROKER_URL"} <= set(
+        environment
+    )
 
 
 def test_no_secret_has_a_default() -> None:
-    for name in ("SECRET_KEY", "PUBLIC_HOST", "POSTGRES_PASSWORD", "ROLE_PASSWORD"):
+    for name in ("SECRET_KEY", "SECRETS_KEYS", "PUBLIC_HOST", "POSTGRES_PASSWORD", "ROLE_PASSWORD"):
         assert re.search(rf"\$\{{{name}:\?", TEXT)
     assert set(re.findall(r"\$\{(\w+):-", TEXT)) == {
         "LOG_LEVEL",
         "PUBLISH",
+        "PUBLISH_DOOR",
         # Needed once: afterwards the agent has a token of its own in its volume.
         "FAIRWATT_JOIN_TOKEN",
     }
@@ -66,13 +69,15 @@ def test_the_services_role_is_not_the_images_superuser() -> None:
     assert re.search(rf"CREATE ROLE {role} .*NOSUPERUSER NOBYPASSRLS", creation)
 
 
-@pytest.mark.parametrize("name", ["postgres", "valkey", "api", "worker", "whatif", "beat"])
+@pytest.mark.parametrize(
+    "name", ["postgres", "valkey", "api", "door", "worker", "whatif", "beat", "ticker"]
+)
 def test_whatever_stays_up_is_watched(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"]
     assert SERVICES[name]["restart"] == "unless-stopped"
 
 
-@pytest.mark.parametrize("name", ["api", "worker", "whatif", "beat"])
+@pytest.mark.parametrize("name", ["api", "door", "worker", "whatif", "beat", "ticker"])
 def test_nothing_starts_before_the_migrations_are_applied(name: str) -> None:
     needs = SERVICES[name]["depends_on"]
     assert needs["migrate"]["condition"] == "service_completed_successfully"

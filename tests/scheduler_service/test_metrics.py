@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from django.urls import ResolverMatch
@@ -54,7 +55,7 @@ def test_the_time_taken_is_in_the_histogram() -> None:
 @pytest.mark.django_db
 def test_the_page_is_in_prometheus_own_format() -> None:
     serve("GET", "page/", 200)
-    answer = metrics(RequestFactory().get("/metrics"))
+    answer = metrics(RequestFactory().get("/metrics", REMOTE_ADDR="127.0.0.1"))
     assert answer["Content-Type"].startswith("text/plain; version=")
     assert b'fairwatt_http_requests_total{method="GET",route="/page/"' in answer.content
 
@@ -82,3 +83,24 @@ def test_processes_that_share_a_directory_are_added_up(tmp_path: Path) -> None:
             check=True,
         )
     assert 'requests_total{method="GET",route="/shared/",status="200"} 2.0' in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("token", "production", "asked", "status"),
+    [
+        ("", False, {"REMOTE_ADDR": "127.0.0.1"}, 200),
+        ("", False, {"REMOTE_ADDR": "10.0.0.9"}, 403),
+        ("", True, {"REMOTE_ADDR": "127.0.0.1"}, 403),
+        ("scrape-me", True, {"HTTP_AUTHORIZATION": "Bearer scrape-me"}, 200),
+        ("scrape-me", False, {"REMOTE_ADDR": "127.0.0.1"}, 403),
+        ("scrape-me", False, {"HTTP_AUTHORIZATION": "Bearer \u00e9"}, 403),
+    ],
+)
+@pytest.mark.django_db
+def test_strangers_see_no_figures(
+    settings: LazySettings, token: str, asked: dict[str, str], status: int, *, production: bool
+) -> None:
+    settings.METRICS_TOKEN, settings.PRODUCTION = token, production
+    request = RequestFactory().get("/metrics")
+    request.META.update(asked)
+    assert metrics(request).status_code == status

@@ -1,16 +1,17 @@
-"""The running service as the demo sees it: addresses, tokens, and JSON in and out."""
+"""The running service as the demo sees it: its address, and a client for each of its people."""
 
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
+from fairwatt import Client
 
 from scheduler_service.embedded.errors import EmbeddedError
 from scheduler_service.settings import BASE_DIR, VAR_DIR
@@ -28,7 +29,7 @@ class DemoError(EmbeddedError):
 
 
 @dataclass(frozen=True)
-class Service:
+class DemoService:
     var: Path
 
     @property
@@ -42,31 +43,26 @@ class Service:
     def answers(self) -> bool:
         url = self.facts.get("url")
         try:
-            return url is not None and httpx.get(f"{url}/readyz", timeout=5).is_success
-        except httpx.HTTPError:
+            return url is not None and httpx2.get(f"{url}/readyz", timeout=5).is_success
+        except httpx2.HTTPError:
             return False
 
-    def call(self, method: str, path: str, who: str = "operator", body: Any = None) -> Any:
+    def client(self, who: str) -> Client:
         facts = self.facts
-        answer = httpx.request(
-            method,
-            f"{facts['url']}/api/v1/{path}",
-            json=body,
-            headers={"Authorization": f"Bearer {facts[TOKENS[who]]}", "If-Match": "*"},
-            timeout=30,
-        )
-        if not answer.is_success:
-            raise DemoError(f"{method} {path}: {answer.status_code} {answer.text}")
-        return answer.json()
-
-    def get(self, path: str, who: str = "operator") -> Any:
-        return self.call("GET", path, who)
+        return Client(facts["url"], facts[TOKENS[who]], cluster=facts["cluster"])
 
 
 @contextmanager
-def running() -> Iterator[Service]:
+def callers(service: DemoService) -> Iterator[dict[str, Client]]:
+    """A client for each of the demo's people."""
+    with ExitStack() as stack:
+        yield {who: stack.enter_context(service.client(who)) for who in TOKENS}
+
+
+@contextmanager
+def running() -> Iterator[DemoService]:
     """The service that `make up` started; if there is none, one for as long as the demo takes."""
-    service = Service(VAR_DIR.resolve())
+    service = DemoService(VAR_DIR.resolve())
     if service.answers():
         yield service
         return

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairwatt import JobSpec
+
 from scheduler_service.settings import BASE_DIR
 
 SCRIPTS = BASE_DIR / "examples"
-POLICY = {"policy": "priority", "policy_parameters": {"preempt": True, "min_run_s": 5}}
+POLICY, PARAMETERS = "priority", {"preempt": True, "min_run_s": 5}
 
 
 @dataclass(frozen=True)
@@ -20,17 +22,16 @@ class Task:
     estimated_run_s: int
     fields: dict[str, Any] = field(default_factory=dict)
 
-    def submit(self) -> dict[str, Any]:
+    def spec(self) -> JobSpec:
         script = str(SCRIPTS / f"{self.script}.py")
-        return {
-            "name": f"demo-{self.name}",
-            "cluster": "demo",
-            "argv": ["python3", "-u", script, *self.arguments.split()],
-            "gpus": self.gpus,
-            "gpu_types": [self.gpu_type],
-            "estimated_run_s": self.estimated_run_s,
+        return JobSpec(
+            name=f"demo-{self.name}",
+            argv=["python3", "-u", script, *self.arguments.split()],
+            gpus=self.gpus,
+            gpu_types=[self.gpu_type],
+            estimated_run_s=self.estimated_run_s,
             **self.fields,
-        }
+        )
 
 
 # The first two fill both V100 nodes, so that the urgent one has to take a node from one of them.
@@ -40,11 +41,20 @@ FIRST = (
     Task(
         "middle", "acme", "train_gpu_like", _LONG, 8, "V100", 25, {"span": "node", "priority": 20}
     ),
-    Task("gang", "globex", "gang", "--steps 100 --step-s 0.05", 10, "A100", 8),
+    Task(
+        "gang",
+        "globex",
+        "gang",
+        "--steps 100 --step-s 0.05",
+        10,
+        "A100",
+        8,
+        {"processes": "per_gpu"},
+    ),
     Task("input-bound", "acme", "train_cpu_bound", "--steps 60 --batch 16", 1, "A100", 2),
     Task("broken-data", "globex", "fail_midway", "--steps 60", 1, "A100", 6),
 )
 URGENT = (
-    Task("urgent", "globex", "train_gpu_like", "--steps 150 --pause-s 0.04", 8, "V100", 8,
+    Task("urgent", "acme", "train_gpu_like", "--steps 150 --pause-s 0.04", 8, "V100", 8,
          {"span": "node", "priority": 90}),
 )  # fmt: skip

@@ -31,6 +31,13 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [each for each in processes if each.is_running() and each.status() != "zombie"]
 
 
+def all_end(processes: list[psutil.Process], patience_s: float = PATIENCE_S) -> None:
+    """None is left, or the failure names those that are."""
+    _, left = psutil.wait_procs(processes, timeout=patience_s)
+    told = [(each.pid, each.ppid(), each.status(), each.cmdline()[:8]) for each in alive(left)]
+    assert not told
+
+
 @contextmanager
 def script(code: str, *arguments: str | Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Python code in a process of its own, killed at the end if it is still there."""

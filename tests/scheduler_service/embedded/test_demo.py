@@ -5,32 +5,37 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from fairwatt import Client
 
 from agent.remember.attempt_store import double_holds
 from scheduler_service.embedded.demo.meters import drawn_by_job
+from scheduler_service.embedded.demo.service import DemoError
+from scheduler_service.embedded.demo.story import urgent_jobs_preempt
 from scheduler_service.embedded.ports import free_port
 from scheduler_service.settings import BASE_DIR
-from tests.scheduler_service.embedded.test_up import environment
+from tests.scheduler_service.embedded.test_up import READY, environment
 
 COMMAND = (sys.executable, "-m", "scheduler_service.embedded", "demo")
 LONGEST_S = 300
 
 
 @pytest.mark.process
-def test_the_demo_says_what_it_promises(home: Path) -> None:
+def test_the_demo_says_what_it_promises(lived_in: Path) -> None:
     """It fails by itself when nobody was preempted, or the bill is not what the meters say."""
     done = subprocess.run(
         COMMAND,
         cwd=BASE_DIR,
-        env=environment(home, free_port()),
+        env=environment(lived_in, free_port()),
         capture_output=True,
         text=True,
         check=False,
         timeout=LONGEST_S,
     )
-    log = (home / "var" / "demo.log").read_text()
+    log = (lived_in / "var" / "demo.log").read_text()
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{log[-5000:]}"
 
     stopped, resumed = re.findall(
@@ -40,10 +45,28 @@ def test_the_demo_says_what_it_promises(home: Path) -> None:
     assert re.search(r"The gang of 10 ran on node-\d and node-\d", done.stdout)
     assert "exit code 1: sample 1920 is truncated" in done.stdout
     assert "difference 0 mJ" in done.stdout
+    assert READY in log
     assert "Stopped. The data is kept" in log
-    for journal in (home / "var" / "agents").glob("*/journal.jsonl"):
+    for journal in (lived_in / "var" / "agents").glob("*/journal.jsonl"):
         entries = [json.loads(line) for line in journal.read_text().splitlines()]
         assert double_holds(entries) == []
+
+
+def test_the_cluster_keeps_its_policy() -> None:
+    """Also when the story breaks off."""
+    asked: list[tuple[str, dict[str, object]]] = []
+
+    class Operator:
+        def cluster_named(self) -> SimpleNamespace:
+            return SimpleNamespace(policy="fairwatt", policy_parameters={"max_shift_s": 0})
+
+        def set_policy(self, policy: str, parameters: dict[str, object]) -> None:
+            asked.append((policy, parameters))
+
+    with pytest.raises(DemoError), urgent_jobs_preempt(cast(Client, Operator())):
+        raise DemoError("nobody was preempted")
+    assert [policy for policy, _ in asked] == ["priority", "fairwatt"]
+    assert asked[-1][1] == {"max_shift_s": 0}
 
 
 def test_meters_are_added_up_over_attempts_and_gpus(tmp_path: Path) -> None:

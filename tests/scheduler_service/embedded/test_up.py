@@ -1,8 +1,9 @@
-"""`make up` from nothing to Ctrl-C, with every program real."""
+"""`make up` to Ctrl-C and back, with every program real."""
 
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -10,26 +11,32 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import psutil
 import psycopg
 import pytest
 
 from scheduler_service.embedded import ports, stack, up
 from scheduler_service.settings import BASE_DIR
-from tests.scheduler_service.embedded.processes import alive, descendants, eventually
+from tests.scheduler_service.embedded.processes import alive, all_end, descendants, eventually
 
 COMMAND = (sys.executable, "-m", "scheduler_service.embedded", "up")
 READY = "Fairwatt is ready."
 
 
 class Stack:
-    def __init__(self, home: Path, number: int, port: int) -> None:
+    def __init__(self, home: Path, number: int, port: int, more: dict[str, str]) -> None:
         self.var, self.port = home / "var", port
         self._log = home / f"log-{number}"
         with self._log.open("wb") as output:
             self.process = subprocess.Popen(
-                COMMAND, cwd=BASE_DIR, env=environment(home, port), stdout=output, stderr=output
+                COMMAND,
+                cwd=BASE_DIR,
+                env=environment(home, port) | more,
+                stdout=output,
+                stderr=output,
             )
 
     @property
@@ -63,7 +70,12 @@ class Stack:
 def environment(home: Path, port: int) -> dict[str, str]:
     ours = ("DATABASE_URL", "BROKER_URL", "CACHE_URL", "FAIRWATT_ENV")
     outer = {name: value for name, value in os.environ.items() if name not in ours}
-    return {**outer, "FAIRWATT_VAR": str(home / "var"), "FAIRWATT_PORT": str(port)}
+    return {
+        **outer,
+        "FAIRWATT_VAR": str(home / "var"),
+        "FAIRWATT_PORT": str(port),
+        "FAIRWATT_DOOR_PORT": str(ports.free_port()),
+    }
 
 
 def run(*command: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -73,8 +85,11 @@ def run(*command: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def running_stack(home: Path, number: int = 1, port: int | None = None) -> Iterator[Stack]:
-    started = Stack(home, number, port or ports.free_port())
+def running_stack(
+    home: Path, number: int = 1, port: int | None = None, more: dict[str, str] | None = None
+) -> Iterator[Stack]:
+    """With `more` in its environment."""
+    started = Stack(home, number, port or ports.free_port(), more or {})
     try:
         yield started
     finally:
@@ -84,8 +99,9 @@ def running_stack(home: Path, number: int = 1, port: int | None = None) -> Itera
 
 
 @pytest.mark.process
-def test_the_whole_story(home: Path) -> None:
+def test_the_whole_story(lived_in: Path) -> None:
     """One start is dear, so one test walks through a day of a stack's life."""
+    home = lived_in
     with running_stack(home) as first:
         first.wait_for(READY)
         assert f"curl -sS -X POST http://127.0.0.1:{first.port}/api/v1/jobs/" in first.log
@@ -107,24 +123,54 @@ def test_the_whole_story(home: Path) -> None:
         assert remembered(first) == ["kept"]
 
         family = descendants(first.process.pid)
-        first.process.send_signal(signal.SIGTERM)
+        first.process.send_signal(signal.SIGINT)
         assert first.process.wait() == 0, first.log
         assert not alive(family)
         assert "is killed" not in first.log
         assert "database system is shut down" in first.log
 
-    with running_stack(home, 2) as second:
+    own = {"FAIRWATT_POLICIES": "doubling", "PYTHONPATH": str(worked_example(home))}
+    with running_stack(home, 2, more=own) as second:
         second.wait_for(READY)
         assert remembered(second) == ["kept"]
+        runs_under(second, "doubling")
         family = descendants(second.process.pid)
         second.process.kill()
         second.process.wait()
-        eventually(lambda: not alive(family), f"no orphan of {family}")
+        all_end(family)
 
-    with running_stack(home, 3) as third:
-        third.wait_for(READY)
-        third.process.send_signal(signal.SIGINT)
-        assert third.process.wait() == 0
+
+def worked_example(home: Path) -> Path:
+    """A folder with the policy of docs/add-a-policy.md as a module."""
+    page = (BASE_DIR / "docs/add-a-policy.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (home / "doubling.py").write_text(code)
+    return home
+
+
+def runs_under(started: Stack, policy: str) -> None:
+    """Give the cluster the policy, and see a job through."""
+    demo = json.loads((started.var / "demo.json").read_text())
+    with httpx.Client(base_url=f"{demo['url']}/api/v1", timeout=30, trust_env=False) as api:
+
+        def ask(method: str, path: str, token: str, **more: Any) -> Any:
+            headers = {"Authorization": f"Bearer {demo[token]}", "If-Match": "*"}
+            answer = api.request(method, path, headers=headers, **more)
+            assert answer.is_success, answer.text
+            return answer.json()
+
+        (cluster,) = ask("GET", "/clusters/", "operator_token")["items"]
+        ask("PATCH", f"/clusters/{cluster['id']}/", "operator_token", json={"policy": policy})
+        job = {"name": "own", "cluster": cluster["name"], "argv": ["true"]}
+        made = ask("POST", "/jobs/", "tenant_token", json=job)
+
+        def state() -> str:
+            found: str = ask("GET", f"/jobs/{made['id']}/", "tenant_token")["state"]
+            return found
+
+        eventually(lambda: state() == "succeeded", "the job is done", patience_s=60)
+        rounds = ask("GET", f"/rounds/?cluster={cluster['name']}", "operator_token")["items"]
+        assert policy in {each["policy"] for each in rounds}
 
 
 def database(started: Stack) -> str:
@@ -151,7 +197,7 @@ def test_a_taken_port_is_named_before_anything_is_started(home: Path) -> None:
         assert started.process.wait() == 1
         taken = started.port
     assert f"Port {taken} on 127.0.0.1 is taken" in started.log
-    assert f"FAIRWATT_PORT={taken + 1} make up" in started.log
+    assert f"FAIRWATT_PORT={taken + 2} make up" in started.log
     assert not (started.var / "postgres").exists()
 
 
@@ -179,13 +225,24 @@ def test_named_servers_replace_the_embedded_ones(
 def test_the_printed_submit_is_one_line_for_a_shell(home: Path) -> None:
     demo = home / "demo.json"
     demo.write_text(json.dumps({"tenant_token": "fw_abc"}))
-    site = stack.Site(home, home, "0.0.0.0", 8000, {}, lock=0)
+    site = stack.Site(home, home, "0.0.0.0", 8000, 8001, {}, lock=0)
     (line,) = (line for line in up.welcome(site, demo).splitlines() if "curl" in line)
     shell = f'curl() {{ printf "%s\\n" "$@"; }}; {line}'
     words = run("bash", "-c", shell, env=dict(os.environ)).stdout.splitlines()
     assert "http://127.0.0.1:8000/api/v1/jobs/" in words
     assert "Authorization: Bearer fw_abc" in words
     assert json.loads(words[-1])["argv"] == ["python3", "-c", "print(1)"]
+
+
+def test_the_command_is_printed_before_curl(home: Path) -> None:
+    demo = home / "demo.json"
+    demo.write_text(json.dumps({"tenant_token": "fw_abc"}))
+    said = up.welcome(stack.Site(home, home, "127.0.0.1", 8000, 8001, {}, lock=0), demo)
+    login, run_line = (line.split() for line in said.splitlines() if "/fairwatt " in line)
+    assert login[1:] == ["login", "http://127.0.0.1:8000", "--token", "fw_abc"]
+    assert Path(login[0]).exists()
+    assert run_line[1] == "run"
+    assert said.index("/fairwatt ") < said.index("curl")
 
 
 @pytest.mark.process

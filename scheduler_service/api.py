@@ -1,0 +1,6 @@
+"""The API as granian serves it: Django behind the front that reads requests for it."""
+
+from scheduler_service.front.application import Front
+from scheduler_service.wsgi import application as django
+
+application = Front(django)

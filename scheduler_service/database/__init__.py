@@ -1,0 +1,1 @@
+"""Django's Postgres, for a server that may be stopped, moved or gone."""
