@@ -5,7 +5,7 @@ import sys
 
 from lab.benchmarks.catalogue import BENCHMARKS, unknown
 from lab.benchmarks.harness.database import database
-from lab.benchmarks.harness.jobs import JobFailed
+from lab.benchmarks.harness.jobs import BenchmarkJobFailed
 
 
 def main(name: str, *options: str) -> None:
@@ -23,5 +23,5 @@ def main(name: str, *options: str) -> None:
 if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
-    except JobFailed as failure:
+    except BenchmarkJobFailed as failure:
         sys.exit(f"{sys.argv[1]}: {failure}")

@@ -32,7 +32,7 @@ PHILLY_BARS = {"fifo": 5_000, "srtf": 1_000, "las": 1_000}
 EVENT_BARS = {"fifo": 2_600, "las": 390}
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     jobs_per_s: float
     peak_mib: float
 
@@ -56,7 +56,7 @@ def analysim_machines() -> Machines:
     return build([NodeKind(count=128, gpus=8, per_rack=8, per_switch=8)])
 
 
-def run(case: str, policy: str) -> Measured:
+def run(case: str, policy: str) -> MeasuredRun:
     if case == "philly":
         setting, pace = philly_setting(), ROUNDS
     elif case == "events":
@@ -71,14 +71,14 @@ def run(case: str, policy: str) -> Measured:
     if np.isnan(outcome.finished_s).any():
         raise RuntimeError(f"{case} under {policy} left jobs unfinished")
     peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Measured(len(setting.jobs) / seconds, peak_kib / 1024)
+    return MeasuredRun(len(setting.jobs) / seconds, peak_kib / 1024)
 
 
-def in_child(case: str, policy: str) -> Measured:
+def in_child(case: str, policy: str) -> MeasuredRun:
     command = [sys.executable, "-m", "lab.benchmarks.simulator", case, policy]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     jobs_per_s, peak_mib = map(float, answer.split())
-    return Measured(jobs_per_s, peak_mib)
+    return MeasuredRun(jobs_per_s, peak_mib)
 
 
 def main() -> None:

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jobs.profiling.fitting.behaviour import USUAL, Usual, fit_throughput
+from jobs.profiling.performance.fit import Estimate, Fit
+from jobs.profiling.performance.points import Point
+from jobs.profiling.performance.throughput import ThroughputModel
 from lab.calibration.gpu_sheets import SHEETS
 from lab.calibration.measurements import CountSeries
-from policies.performance.fit import Fit
-from policies.performance.fitting import fit_throughput
-from policies.performance.points import Point
-from policies.performance.solving import Estimate
-from policies.performance.throughput import ThroughputModel
-from policies.performance.usual import USUAL, Usual
 
 # Leaving one out of fewer says nothing.
 LEAST_COUNTS = 3

@@ -6,6 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from jobs.profiling.fitting.sensitivity import fit_sensitivity
+from jobs.profiling.performance.fit import Fit
+from jobs.profiling.performance.points import Point
+from jobs.profiling.performance.sensitivity import Sensitivity
+from jobs.profiling.performance.throughput import ThroughputModel
+from lab.calibration.capping import CappedModel, CapPoint, fit_capped
 from lab.calibration.counts import (
     LEAST_COUNTS,
     OF_MACHINE,
@@ -16,12 +22,6 @@ from lab.calibration.counts import (
     machine_usual,
 )
 from lab.calibration.measurements import CapCase, CountSeries, MatrixCase
-from policies.performance.capping import CappedModel, CapPoint, fit_capped
-from policies.performance.fit import Fit
-from policies.performance.points import Point
-from policies.performance.sensitivity import Sensitivity
-from policies.performance.sensitivity_fit import fit_sensitivity
-from policies.performance.throughput import ThroughputModel
 
 Record = dict[str, Any]
 Case = CapCase | CountCase | MatrixCase

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from jobs.profiling.fitting.behaviour import GpuLimits
+from jobs.profiling.performance.application import Application, Behaviour
+from jobs.profiling.performance.fit import Fit, FittedRange
+from jobs.profiling.performance.gpu_power import PowerModel
+from jobs.profiling.performance.sensitivity import Sensitivity
+from jobs.profiling.performance.throughput import ThroughputModel
+from jobs.profiling.tensors import profile_table
 from policies.contract.snapshot import ProfileTable
-from policies.performance.application import Application, Behaviour, GpuLimits
-from policies.performance.fit import Fit, FittedRange
-from policies.performance.gpu_power import PowerModel
-from policies.performance.sensitivity import Sensitivity
-from policies.performance.tensors import profile_table
-from policies.performance.throughput import ThroughputModel
 
 FITTED = Path(__file__).parent / "fitted"
 POWERS_OF_TWO = (1, 2, 4, 8, 16, 32, 64, 128)

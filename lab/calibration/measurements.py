@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from policies.performance.capping import CapPoint
-from policies.performance.points import Point
+from jobs.profiling.performance.points import Point
+from lab.calibration.capping import CapPoint
 
 ZEUS = "Zeus (NSDI 23, Apache-2.0)"
 ELASTICFLOW = "ElasticFlow (ASPLOS 23, Apache-2.0)"

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jobs.profiling.performance.gpu_power import PowerModel
 from lab.calibration import load
+from lab.calibration.capping import CappedModel
 from lab.calibration.counts import count_cases
 from lab.calibration.errors import by_application, error_table, errors_of, matrix_table, plain_rows
 from lab.calibration.figures import plots_of
@@ -26,9 +28,7 @@ from lab.calibration.scatter import least_error_table, least_errors, machine_tab
 from lab.calibration.shipping import Shipping, gpu_types, write_fitted
 from lab.calibration.transfer import TransferError, transfer_errors
 from lab.experiments.bars import Bar, at_least, at_most
-from lab.experiments.frame import Experiment, Findings, Records, Table, reproduce
-from policies.performance.capping import CappedModel
-from policies.performance.gpu_power import PowerModel
+from lab.experiments.frame import Experiment, ExperimentFindings, Records, Table, reproduce
 from simulator.report.table import figure_text
 from simulator.scenario.files import data_directory
 
@@ -39,7 +39,7 @@ BEST_CAP_BAR = 0.8
 FLAT = 0.1
 
 
-class Data(NamedTuple):
+class CalibrationData(NamedTuple):
     caps: list[CapCase]
     counts: list[CountSeries]
     matrices: list[MatrixCase]
@@ -50,7 +50,7 @@ class Data(NamedTuple):
         return {case.name: case for case in everything}
 
     @classmethod
-    def load(cls, path: Path) -> "Data":
+    def load(cls, path: Path) -> "CalibrationData":
         return cls(
             list(cap_cases(path)),
             list(count_series(path)),
@@ -61,12 +61,12 @@ class Data(NamedTuple):
 
 def calibrate(directory: Path, *, processes: int, fresh: bool = False, ship: bool = False) -> None:
     """Fit GPU types and applications to public measurements, with errors on what was left out."""
-    data = Data.load(data_directory())
+    data = CalibrationData.load(data_directory())
     records = reproduce(calibration(data), directory, processes=processes, fresh=fresh)
     _ship(load.FITTED if ship else directory, data, records)
 
 
-def calibration(data: Data) -> Experiment[Case]:
+def calibration(data: CalibrationData) -> Experiment[Case]:
     return Experiment(
         title="Calibration: measured against fitted",
         notes=["Dots are measured, lines fitted to all points, crosses predicted without theirs."],
@@ -78,9 +78,9 @@ def calibration(data: Data) -> Experiment[Case]:
     )
 
 
-def findings(data: Data, records: Records) -> Findings:
+def findings(data: CalibrationData, records: Records) -> ExperimentFindings:
     transfers = _transfers(data, records)
-    return Findings(
+    return ExperimentFindings(
         results=_results(data, records, transfers),
         bars=bars_of(data, records),
         tables=_tables(data, records, transfers),
@@ -88,11 +88,11 @@ def findings(data: Data, records: Records) -> Findings:
     )
 
 
-def _transfers(data: Data, records: Records) -> list[TransferError]:
+def _transfers(data: CalibrationData, records: Records) -> list[TransferError]:
     return list(transfer_errors(data.caps, _models(data.caps, records)))
 
 
-def bars_of(data: Data, records: Records) -> list[Bar]:
+def bars_of(data: CalibrationData, records: Records) -> list[Bar]:
     """What the calibration is held to; then where the first of them holds and where not."""
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
     throughput = errors_of(_flat(counts))
@@ -142,7 +142,9 @@ def _models(cases: Sequence[CapCase], records: Records) -> dict[str, CappedModel
     return models
 
 
-def _tables(data: Data, records: Records, transfers: Sequence[TransferError]) -> list[Table]:
+def _tables(
+    data: CalibrationData, records: Records, transfers: Sequence[TransferError]
+) -> list[Table]:
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
     found = {
         "Throughput against GPU count": error_table("throughput, one count left out", counts),
@@ -191,7 +193,9 @@ def _settings() -> dict[str, Any]:
     }
 
 
-def _results(data: Data, records: Records, transfers: Sequence[TransferError]) -> dict[str, Any]:
+def _results(
+    data: CalibrationData, records: Records, transfers: Sequence[TransferError]
+) -> dict[str, Any]:
     counts, caps = (by_application(cases, records) for cases in (data.counts, data.caps))
     return {
         "rows": [*plain_rows(counts, "throughput"), *plain_rows(caps, "energy")],
@@ -204,7 +208,7 @@ def _results(data: Data, records: Records, transfers: Sequence[TransferError]) -
     }
 
 
-def _ship(directory: Path, data: Data, records: Records) -> None:
+def _ship(directory: Path, data: CalibrationData, records: Records) -> None:
     watts = {
         gpu_type: float(
             np.mean(

@@ -8,6 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from jobs.profiling.fitting.behaviour import USUAL, Usual
+from jobs.profiling.fitting.solving import spread_of
+from jobs.profiling.performance.fit import Fit
+from jobs.profiling.performance.gpu_power import PowerModel
+from jobs.profiling.performance.throughput import ThroughputModel
+from lab.calibration.capping import CappedModel
 from lab.calibration.counts import fit_group, groups_of
 from lab.calibration.gpu_sheets import SHEETS
 from lab.calibration.left_out import Record, fit_cap_case, fit_matrix
@@ -20,11 +26,6 @@ from lab.calibration.load import (
 )
 from lab.calibration.measurements import GAVEL, SYNERGY, ZEUS, CapCase, CountSeries, MatrixCase
 from lab.calibration.transfer import power_model, scaled
-from policies.performance.capping import CappedModel
-from policies.performance.fit import Fit, spread_of
-from policies.performance.gpu_power import PowerModel
-from policies.performance.throughput import ThroughputModel
-from policies.performance.usual import USUAL, Usual
 
 DIGITS = 6
 # The A100's applications draw like these of Zeus on a V100, the nearest sibling that was capped.

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
+from jobs.profiling.performance.gpu_power import PowerModel
+from lab.calibration.capping import CappedModel
 from lab.calibration.load import FittedGpuType
 from lab.calibration.measurements import CapCase
 from policies.contract.columns import F64
-from policies.performance.capping import CappedModel
-from policies.performance.gpu_power import PowerModel
 
 # Below this share of the highest clock no cap of data/zeus reaches.
 CLOCK_GRID = np.linspace(0.3, 1.0, 29)

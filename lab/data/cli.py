@@ -4,10 +4,10 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from lab.data.content import State, state_of
+from lab.data.content import FileState, state_of
 from lab.data.directory import chosen_directory, data_directory
 from lab.data.download import Limits
-from lab.data.errors import DataError, Unreachable
+from lab.data.errors import DataError, SourceUnreachable
 from lab.data.fetch import Fetcher, fetcher
 from lab.data.manifest import Entry, load_manifest, select
 from lab.data.progress import showing
@@ -48,8 +48,8 @@ def check(given: argparse.Namespace) -> int:
     if not directory.is_dir():
         raise DataError(f"{directory} is no directory: set FAIRWATT_DATA to the one with the data")
     states = [(e, state_of(e.file, directory)) for e in select(load_manifest(), given.names)]
-    wrong = [entry for entry, state in states if state is State.WRONG]
-    missing = [entry for entry, state in states if state is State.MISSING]
+    wrong = [entry for entry, state in states if state is FileState.WRONG]
+    missing = [entry for entry, state in states if state is FileState.MISSING]
     for entry in wrong:
         say(_is_wrong(entry))
     for entry in missing:
@@ -63,10 +63,10 @@ def fetch(given: argparse.Namespace) -> int:
     """Download the files that are missing."""
     directory = chosen_directory()
     states = [(e, state_of(e.file, directory)) for e in select(load_manifest(), given.names)]
-    wrong = [entry for entry, state in states if state is State.WRONG]
+    wrong = [entry for entry, state in states if state is FileState.WRONG]
     for entry in wrong:
         say(_is_wrong(entry))
-    missing = [entry for entry, state in states if state is State.MISSING]
+    missing = [entry for entry, state in states if state is FileState.MISSING]
     with fetcher(directory, given.mirror, Limits()) as source:
         failed = fetch_all(source, missing)
     tell(f"{len(missing) - failed} fetched, {failed} failed, in {directory}")
@@ -80,7 +80,7 @@ def fetch_all(source: Fetcher, missing: Sequence[Entry]) -> int:
         try:
             with showing(entry.file, f"{number}/{len(missing)}") as on_bytes:
                 source.fetch(entry, on_bytes)
-        except Unreachable as error:
+        except SourceUnreachable as error:
             say(f"error: {error}")
             return failed + len(missing) - number + 1
         except DataError as error:

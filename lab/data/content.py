@@ -13,21 +13,21 @@ from lab.data.manifest import DataFile
 CHUNK_BYTES = 1 << 20
 
 
-class State(StrEnum):
+class FileState(StrEnum):
     PRESENT = "present"
     MISSING = "missing"
     WRONG = "wrong checksum"
 
 
-def state_of(file: DataFile, directory: Path) -> State:
+def state_of(file: DataFile, directory: Path) -> FileState:
     path = directory / file.path
     if not path.is_file():
-        return State.MISSING
+        return FileState.MISSING
     try:
         check_content(file, path, packed=is_packed(file.path))
     except WrongContent:
-        return State.WRONG
-    return State.PRESENT
+        return FileState.WRONG
+    return FileState.PRESENT
 
 
 def is_packed(path: str) -> bool:

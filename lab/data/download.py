@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from lab.data.errors import BrokenTransfer, DataError, Unreachable, WrongContent
+from lab.data.errors import BrokenTransfer, DataError, SourceUnreachable, WrongContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DownloadOrder:
     """`exact_bytes` where the size is known before; never more than `most_bytes`."""
 
     url: str
@@ -41,7 +41,7 @@ def client_with(limits: Limits) -> httpx.Client:
 
 
 def download(
-    client: httpx.Client, wanted: Wanted, part: Path, limits: Limits, on_bytes: OnBytes
+    client: httpx.Client, wanted: DownloadOrder, part: Path, limits: Limits, on_bytes: OnBytes
 ) -> None:
     """Into `part`; what it holds already is not asked for again."""
     for attempt in range(1, limits.attempts + 1):
@@ -55,7 +55,7 @@ def download(
 
 
 def _receive(
-    client: httpx.Client, wanted: Wanted, part: Path, limits: Limits, on_bytes: OnBytes
+    client: httpx.Client, wanted: DownloadOrder, part: Path, limits: Limits, on_bytes: OnBytes
 ) -> None:
     have = part.stat().st_size if part.exists() else 0
     if have == wanted.exact_bytes:
@@ -69,7 +69,7 @@ def _receive(
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
         raise DataError(f"{wanted.url}: {error}") from error
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-        raise Unreachable(
+        raise SourceUnreachable(
             f"{wanted.url}: no connection ({error}); is there a way out, or a --mirror?"
         ) from error
     except (httpx.TransportError, httpx.TooManyRedirects) as error:
@@ -100,7 +100,7 @@ def _goes_on_from(response: httpx.Response, have: int) -> bool:
 
 def _store(
     response: httpx.Response,
-    wanted: Wanted,
+    wanted: DownloadOrder,
     part: Path,
     *,
     kept: int,

@@ -5,7 +5,7 @@ class DataError(Exception):
     """Says what is wrong and what to do."""
 
 
-class Unreachable(DataError):
+class SourceUnreachable(DataError):
     """The host does not answer; the other files of that host would fail alike."""
 
 

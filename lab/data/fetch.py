@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from lab.data.content import check_content, is_packed, pack
-from lab.data.download import Limits, OnBytes, Wanted, client_with, download
+from lab.data.download import DownloadOrder, Limits, OnBytes, client_with, download
 from lab.data.errors import DataError, WrongContent
 from lab.data.manifest import DataFile, Entry
 from lab.data.recipes import RECIPES
@@ -59,9 +59,9 @@ class Fetcher:
         """What was resumed and is wrong may have changed between, so it is fetched once more."""
         part = self._part(url)
         if packed:
-            wanted = Wanted(url, file.size_bytes + GZIP_SLACK_BYTES)
+            wanted = DownloadOrder(url, file.size_bytes + GZIP_SLACK_BYTES)
         else:
-            wanted = Wanted(url, file.size_bytes, exact_bytes=file.size_bytes)
+            wanted = DownloadOrder(url, file.size_bytes, exact_bytes=file.size_bytes)
         for resumed in (part.exists(), False):
             download(self.client, wanted, part, self.limits, on_bytes)
             try:
@@ -79,7 +79,7 @@ class Fetcher:
         with TemporaryDirectory(dir=self.directory / PARTIAL) as folder:
             for name, url in zip(file.parts, urls, strict=True):
                 part = Path(folder) / str(len(sources))
-                wanted = Wanted(url, MOST_PART_BYTES)
+                wanted = DownloadOrder(url, MOST_PART_BYTES)
                 download(self.client, wanted, part, self.limits, lambda _: None)
                 sources[name] = part.read_bytes()
                 on_bytes(file.size_bytes * len(sources) // len(file.parts))

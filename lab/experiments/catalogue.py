@@ -9,7 +9,9 @@ EXPERIMENTS = {
     "analysim": "lab.experiments.analysim.experiment",
     "andreas": "lab.experiments.andreas.experiment",
     "frontier": "lab.experiments.frontier.experiment",
+    "frontier-windows": "lab.experiments.frontier.two_windows",
     "powerflow": "lab.experiments.powerflow.experiment",
+    "powerflow-wrong-profiles": "lab.experiments.powerflow.wrong_profiles",
     "synergy": "lab.experiments.synergy.experiment",
 }
 

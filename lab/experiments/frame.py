@@ -47,7 +47,7 @@ class Plot(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class ExperimentFindings:
     """What the records of an experiment say."""
 
     results: Mapping[str, Any]
@@ -70,7 +70,7 @@ class Experiment(Generic[Case]):
     """By name, which tells each from every other, for people and as the key of its record."""
     run: Callable[[Case], Record]
     """A function of a module, so that another process finds it."""
-    findings: Callable[[Records], Findings]
+    findings: Callable[[Records], ExperimentFindings]
 
 
 def named(cases: Sequence[NamedCase]) -> dict[str, NamedCase]:
@@ -118,7 +118,7 @@ def reproduce(
     return records
 
 
-def _write_page(directory: Path, experiment: Experiment[Any], found: Findings) -> None:
+def _write_page(directory: Path, experiment: Experiment[Any], found: ExperimentFindings) -> None:
     if found.curves:
         write_plots(directory, found.curves)
     for plot in found.plots:
@@ -135,7 +135,7 @@ def _write_page(directory: Path, experiment: Experiment[Any], found: Findings) -
     (directory / "report.html").write_text(text)
 
 
-def _print(found: Findings) -> None:
+def _print(found: ExperimentFindings) -> None:
     for table in found.tables:
         if table.printed:
             tell(f"{table.heading}\n{aligned(table.rows)}\n")

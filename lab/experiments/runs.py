@@ -35,16 +35,16 @@ def run_all(
         store.unlink(missing_ok=True)
     kept = dict(_stored(store))
     done = {name: kept[name] for name in cases if name in kept}
-    todo = {name: case for name, case in cases.items() if name not in done}
+    left = {name: case for name, case in cases.items() if name not in done}
     directory.mkdir(parents=True, exist_ok=True)
     store.write_text("".join(_line(*one) for one in kept.items()))
     context = multiprocessing.get_context("spawn")
     with (
-        counting(directory.name, len(todo)) as counter,
+        counting(directory.name, len(left)) as counter,
         store.open("a") as file,
         ProcessPoolExecutor(processes, mp_context=context, initializer=_be_nice) as pool,
     ):
-        futures = {pool.submit(_timed, run, case): name for name, case in todo.items()}
+        futures = {pool.submit(_timed, run, case): name for name, case in left.items()}
         for future in as_completed(futures):
             name, record = futures[future], future.result()
             done[name] = record

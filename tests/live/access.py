@@ -28,6 +28,12 @@ RESOURCES = {
     "memberships": Access(EVERYBODY, MANAGERS, owned=True),
     "tokens": Access(MANAGERS, MANAGERS, owned=True),
     "audit": Access(MANAGERS, owned=True),
+    "secrets": Access(EVERYBODY, EVERYBODY, owned=True),
+    "uploads": Access(EVERYBODY, EVERYBODY, owned=True),
+    "blobs": Access(EVERYBODY, EVERYBODY, owned=True),
+    "artifacts": Access(EVERYBODY, EVERYBODY, owned=True),
+    "artifact_content": Access(EVERYBODY, owned=True),
+    "job_artifacts": Access(EVERYBODY, owned=True),
     "gpu_quotas": Access(EVERYBODY, OPERATORS, owned=True),
     "profiles": Access(EVERYBODY, EVERYBODY, owned=True),
     "profile_points": Access(EVERYBODY, EVERYBODY, owned=True),
@@ -36,8 +42,11 @@ RESOURCES = {
     "jobs": Access(EVERYBODY, EVERYBODY, owned=True),
     "arrays": Access(EVERYBODY, EVERYBODY, owned=True),
     "attempts": Access(EVERYBODY, owned=True),
+    "events": Access(EVERYBODY, owned=True),
     "job_events": Access(EVERYBODY, owned=True),
     "job_logs": Access(EVERYBODY, owned=True),
+    "webhooks": Access(MANAGERS, MANAGERS, owned=True),
+    "webhook_deliveries": Access(MANAGERS, MANAGERS, owned=True),
     "job_energy": Access(EVERYBODY, owned=True),
     "statements": Access(EVERYBODY, owned=True),
     "node_energy": Access(OPERATORS),
@@ -49,6 +58,7 @@ RESOURCES = {
     "shadow": Access(OPERATORS),
     "clusters": MACHINES,
     "partitions": MACHINES,
+    "volumes": MACHINES,
     "switches": MACHINES,
     "racks": MACHINES,
     "gpu_types": MACHINES,
@@ -61,6 +71,7 @@ RESOURCES = {
     "join_tokens": Access(OPERATORS, OPERATORS),
     "policies": Access(EVERYBODY),
     "simulations": Access(EVERYBODY, EVERYBODY, owned=True),
+    "quotes": Access(EVERYBODY, EVERYBODY),
     "forecast": Access(EVERYBODY, EVERYBODY),
     "forecasts": Access(EVERYBODY),
     "cluster_forecasts": Access(EVERYBODY),
@@ -71,10 +82,12 @@ OPERATIONS = {"rounds_decisions": Access(EVERYBODY)}
 
 
 def access(operation: Operation) -> Access:
-    found = OPERATIONS.get(operation.id) or RESOURCES.get(operation.resource)
-    if found is None:
+    if operation.id in OPERATIONS:
+        return OPERATIONS[operation.id]
+    resources = [name for name in RESOURCES if operation.id.startswith(f"{name}_")]
+    if not resources:
         raise LookupError(f"tests/live/access.py must say who may use {operation.id}")
-    return found
+    return RESOURCES[max(resources, key=len)]
 
 
 def allowed(operation: Operation) -> frozenset[str]:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.live.database import Database
-from tests.live.server import Servers, api_server, seed
+from tests.live.server import APP, Servers, api_server, seed
 from tests.live.world import World
 
 # Thousands of requests would bury what a failed test has to say.
@@ -69,7 +69,7 @@ def _live(seeded: Seeded, name: str, app: str) -> Iterator[Live]:
 @pytest.fixture(scope="session")
 def live(seeded: Seeded) -> Iterator[Live]:
     """For requests that change nothing."""
-    yield from _live(seeded, "live", "scheduler_service.wsgi:application")
+    yield from _live(seeded, "live", APP)
 
 
 @pytest.fixture
@@ -82,9 +82,9 @@ def nothing_is_stored(live: Live) -> Iterator[None]:
 def changing_live(seeded: Seeded, request: pytest.FixtureRequest) -> Iterator[Live]:
     """Of one module, whose tests may change what they like."""
     name = request.module.__name__.rpartition(".")[-1]
-    yield from _live(seeded, name, "scheduler_service.wsgi:application")
+    yield from _live(seeded, name, APP)
 
 
 @pytest.fixture(scope="session")
 def live_without_filters(seeded: Seeded) -> Iterator[Live]:
-    yield from _live(seeded, "unfiltered", "tests.live.wsgi_without_filters:application")
+    yield from _live(seeded, "unfiltered", "tests.live.api_without_filters:application")

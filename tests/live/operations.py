@@ -19,7 +19,7 @@ _PLACE = re.compile(r"(?P<collection>[^/]+)/\{(?P<name>\w+)\}")
 @dataclass(frozen=True, eq=False)
 class Operation:
     id: str
-    resource: str
+    room: str
     method: str
     path: str
     query: tuple[str, ...]
@@ -63,7 +63,7 @@ def _operations(document: Schema) -> Iterator[Operation]:
             body = said.get("requestBody", {}).get("content", {}).get(JSON, {})
             yield Operation(
                 id=said["operationId"],
-                resource=said["tags"][0],
+                room=said["tags"][0],
                 method=method.upper(),
                 path=path,
                 query=tuple(p["name"] for p in parameters if p["in"] == "query"),

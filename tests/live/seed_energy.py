@@ -20,6 +20,7 @@ def seed_energy(machines: Machines, job: Job, text: str, gpu: Gpu, now: datetime
         fence=10_000 + job.pk,
         state=Attempt.State.ENDED,
         reason=text,
+        detail=text,
         gpus=1,
         offered_at=now - HOUR,
         ended_at=now,

@@ -64,6 +64,11 @@ class Machines:
                 "memory_mib": 512 * 1024,
             },
         )
+        # Both tenants have an attempt on it.
+        Node.objects.filter(pk=self.node.pk).update(wall=Node.Wall.UID, workloads=True)
+        self.volume = services.volume_create(
+            caller, {"cluster": CLUSTER, "name": "shared", "path": "/srv/shared", "everyone": True}
+        )
         join_token = services.join_token_create(
             caller=caller, cluster=CLUSTER, lifetime_s=3600, now=now
         )
@@ -76,6 +81,7 @@ class Machines:
             "partitions": partition.pk,
             "switches": switch.pk,
             "racks": rack.pk,
+            "volumes": self.volume.pk,
             "gpu-types": self.gpu_type.pk,
             "nodes": self.node.pk,
             "gpus": self.gpus[0].pk,

@@ -12,6 +12,7 @@ from tenancy.models import ApiToken, AuditRow, Membership, Tenant
 from tests.live.seed_energy import seed_energy
 from tests.live.seed_machines import Machines
 from tests.live.seed_profile import seed_profile, seed_run
+from tests.live.seed_stored import seed_stored
 from tests.live.world import CANARY, THEIR_IDS_FROM, Ids
 
 CPUS, MEMORY_MIB = 4, 1024
@@ -73,7 +74,8 @@ def seed_tenant(machines: Machines, marks: Marks, *, gpu: int, now: datetime) ->
             "jobs": queued.pk,
             "waiting jobs": waiting.pk,
             "ended jobs": ended.pk,
-            "attempts": _attempt(machines, running, marks, gpu=gpu, now=now).pk,
+            "attempts": (attempt := _attempt(machines, running, marks, gpu=gpu, now=now)).pk,
+            **seed_stored(machines, attempt, marks.text, now),
         },
     )
 
@@ -93,7 +95,14 @@ class _Jobs:
             "profile": self.profile,
             "name": text("job"),
             "argv": ["echo", text("argv")],
-            "env": {text("key"): text("value")},
+            "sealed_env": text("sealed"),
+            "env_names": [text("key")],
+            "git_url": text("git"),
+            "git_commit": text("commit"),
+            "mounts": [{"volume": text("volume"), "target": text("target"), "read_only": True}],
+            "artifacts": [{"name": text("artifact"), "path": text("path")}],
+            "secrets": [{"name": text("secret"), "variable": text("variable"), "file": None}],
+            "retry_on": [text("end")],
             "labels": {text("label"): text("value")},
             "image": text("image"),
             "gpu_types": [text("type")],
@@ -123,6 +132,7 @@ def _attempt(machines: Machines, job: Job, marks: Marks, *, gpu: int, now: datet
         fence=job.pk,
         state=Attempt.State.RUNNING,
         reason=marks.text("reason"),
+        detail=marks.text("detail"),
         gpus=1,
         offered_at=now,
         started_at=now,

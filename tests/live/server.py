@@ -15,7 +15,9 @@ from scheduler_service.embedded.program import Program, running
 from tests.live.database import Database
 from tests.live.world import World
 
-APP = "scheduler_service.wsgi:application"
+APP = "scheduler_service.api:application"
+# Behind the front granian has none of its own.
+THREADS = {"rsgi": (), "wsgi": ("--blocking-threads", "4")}
 # Not from the settings: importing those would fix the database of whoever starts a server.
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,6 +52,7 @@ def api_server(
     servers: Servers,
     *,
     app: str = APP,
+    interface: str = "rsgi",
     ready: str = "/readyz",
     workers: int = 1,
     env: Mapping[str, str] | None = None,
@@ -59,9 +62,9 @@ def api_server(
     program = Program(
         name="api",
         argv=(
-            *(sys.executable, "-m", "granian", "--interface", "wsgi", app),
+            *(sys.executable, "-m", "granian", "--interface", interface, app),
             *("--host", LOOPBACK, "--port", str(port), "--no-ws", "--log-level", "warning"),
-            *("--workers", str(workers), "--blocking-threads", "4"),
+            *("--workers", str(workers), *THREADS[interface]),
         ),
         cwd=ROOT,
         env={

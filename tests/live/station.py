@@ -162,7 +162,7 @@ def station(directory: Path, database: Database, secret: str) -> Iterator[Statio
         up.enter_context(running(queue.program, directory / "broker.log"))
         urls = {"DATABASE_URL": database.url, "BROKER_URL": queue.url, "CACHE_URL": queue.url}
         env = {**os.environ, **urls, **LEASES, "FAIRWATT_VAR": str(var)}
-        site = Site(ROOT, var, LOOPBACK, free_port(), env, lock=sys.stderr.fileno())
+        site = Site(ROOT, var, LOOPBACK, free_port(), free_port(), env, lock=sys.stderr.fileno())
         programs = {program.name: program for program in services(site)}
         processes = {
             name: up.enter_context(running(_at_once(programs[name]), directory / f"{name}.log"))

@@ -194,8 +194,8 @@ def test_what_is_not_http_is_refused_by_the_server_itself(
 
 
 def test_bytes_in_headers_that_are_not_ascii(live: Live) -> None:
-    answer = raw(live, TENANTS, b"Authorization: Bearer \xff\xfe", method=b"GET")
-    assert answer.status in {400, 401}
+    lines = (b"Host: localhost", b"Authorization: Bearer \xff\xfe", b"Connection: close")
+    assert exchange(live.url, head(b"GET", TENANTS, *lines)).status in {400, 401}
     for header in (b"X-Request-ID: \xff", b"If-None-Match: \xff", b"Accept: \xff\xfe"):
         assert raw(live, TENANTS, header, method=b"GET").status < 500
 

@@ -55,7 +55,7 @@ def client(imported: Imported, changing_live: Live) -> Any:
 
 def test_every_operation_has_a_function(imported: Imported) -> None:
     for operation in operations():
-        assert imported(f"api.{operation.resource}.{operation.id}").sync_detailed
+        assert imported(f"api.{operation.room}.{operation.id}").sync_detailed
 
 
 def test_submit_poll_and_cancel(imported: Imported, client: Any) -> None:
@@ -65,7 +65,7 @@ def test_submit_poll_and_cancel(imported: Imported, client: Any) -> None:
 
     submitted = jobs["create"].sync(client=client, body=body, idempotency_key="once")
     again = jobs["create"].sync(client=client, body=body, idempotency_key="once")
-    assert isinstance(submitted, models.JobOut)
+    assert isinstance(submitted, models.JobMadeOut)
     assert again.id == submitted.id
 
     polled = jobs["retrieve"].sync(submitted.id, client=client)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from agent.wire import LogChunk, Logs, Register, Sample, Stream, Sync, Telemetry, encode
+from agent.wire import LogPiece, Logs, Register, SampleReport, Stream, Sync, Telemetry, encode
 from tests.engines.agents.nodes import BOOT, inventory
 from tests.live.conftest import Live
 
@@ -37,11 +37,13 @@ class Node:
 
     def samples(self, count: int) -> bytes:
         uuid = f"GPU-{self.name}-0"
-        told = tuple(Sample(uuid, number, 1000 * number, 50, 50_000) for number in range(count))
+        told = tuple(
+            SampleReport(uuid, number, 1000 * number, 50, 50_000) for number in range(count)
+        )
         return encode(Telemetry(self.epoch, BOOT, 1000 * count, samples=told))
 
     def flood(self, answers: Counter[str]) -> None:
-        chunk = LogChunk(1, 1, Stream.STDOUT, 0, b"x" * 60_000)
+        chunk = LogPiece(1, 1, Stream.STDOUT, 0, b"x" * 60_000)
         logs, samples = encode(Logs(self.epoch, (chunk,) * 4)), self.samples(500)
         with httpx.Client(trust_env=False, timeout=30) as http:
             for way, body in (("telemetry", samples), ("logs", logs)) * TIMES:

@@ -18,6 +18,7 @@ from tests.live.world import CANARY
 FIXED = [
     *("state", "from_state", "to_state", "kind", "role", "span", "prefix", "hash"),
     *("stream", "method", "currency", "predicted_by", "basis", "source", "cause"),
+    *("processes", "digest", "format", "parts", "events"),
 ]
 TEXTUAL = ["text", "character varying", "jsonb", "ARRAY", "bytea"]
 

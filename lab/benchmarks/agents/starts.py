@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from lab.benchmarks.harness.service import Service, whole_demo
+from lab.benchmarks.harness.service import BenchmarkService, whole_demo
 from lab.benchmarks.harness.waiting import ready_nodes, until
 
 SUBMITS = 50
@@ -21,7 +21,7 @@ def starts_s() -> list[float]:
         return sorted(_starts_s(service))
 
 
-def _starts_s(service: Service) -> list[float]:
+def _starts_s(service: BenchmarkService) -> list[float]:
     notes = service.directory / "notes"
     notes.mkdir(mode=0o777)
     known = json.loads((service.directory / "var" / "demo.json").read_text())

@@ -36,6 +36,7 @@ def main(database_url: str) -> None:
             api_server(
                 stand,
                 app="lab.benchmarks.api.bare.wsgi:application",
+                interface="wsgi",
                 ready="/jobs/",
                 workers=API_WORKERS,
             ) as bare,
@@ -48,7 +49,7 @@ def main(database_url: str) -> None:
                 pages(ours, role, secret, deep)
 
 
-class Caller:
+class BenchmarkCaller:
     """One caller on one connection."""
 
     def __init__(self, url: str, secret: str) -> None:
@@ -113,7 +114,7 @@ def measured(load: RequestLoad) -> RequestFigures:
 def bulk(url: str, secret: str) -> None:
     body = json.dumps({"jobs": [{**JOB, "cluster": "demo"}] * BULK}).encode()
     rates = []
-    client = Caller(url, secret)
+    client = BenchmarkCaller(url, secret)
     for _ in range(ROUNDS):
         took_ms, answer = client.ask("POST", f"{JOBS}bulk/", body)
         rates.append(BULK / took_ms * 1000)
@@ -127,7 +128,7 @@ def pages(url: str, role: str, secret: str, deep: int) -> None:
     first = f"{JOBS}?limit={PAGE}"
     addresses = {1: first, DEEP: f"{first}&cursor={cursor_after(deep)}"}
     laps: dict[int, list[float]] = {number: [] for number in addresses}
-    client = Caller(url, secret)
+    client = BenchmarkCaller(url, secret)
     for turn in range(TURNS):
         for number, address in addresses.items():
             took_ms, answer = client.ask("GET", address)

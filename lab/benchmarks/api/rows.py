@@ -11,11 +11,11 @@ from tenancy.tokens import token_create
 
 _MANY = """
 INSERT INTO jobs_job (
-    tenant_id, cluster_id, name, argv, env, min_gpus, max_gpus, gpu_types, cpus_per_gpu,
+    tenant_id, cluster_id, name, argv, min_gpus, max_gpus, gpu_types, cpus_per_gpu,
     memory_mib_per_gpu, span, priority, tardiness_price_per_h, work_done, attained_gpu_s,
     preemptible, restartable, restart_cost_s, state, reason, held, unmet_dependencies,
     submitted_at, ended_at, version)
-SELECT %(tenant)s, %(cluster)s, 'train ' || n, ARRAY['python3', 'train.py'], '{}', 1, 1, '{}', 4,
+SELECT %(tenant)s, %(cluster)s, 'train ' || n, ARRAY['python3', 'train.py'], 1, 1, '{}', 4,
     16384, 'any', 50, 0, 0, 0, true, true, 60, 'succeeded', 'exit_0', false, 0,
     now() - n * interval '1 second', now(), 1
 FROM generate_series(1, %(count)s) n

@@ -10,7 +10,7 @@ from clusters.models import Cluster, Node
 from energy.telemetry.digest import samples_digest
 from jobs.lifecycle import TERMINAL
 from jobs.models import Job
-from lab.benchmarks.harness.service import EXAMPLES, EmulatedNode, Service
+from lab.benchmarks.harness.service import EXAMPLES, BenchmarkService, EmulatedNode
 from scheduler_service import seed as demo
 from scheduling.models import Round
 from scheduling.round import run_round
@@ -21,7 +21,7 @@ class Demo(NamedTuple):
     operator_token: str
 
 
-def seed(service: Service, devices: Path = EXAMPLES / "nodes") -> Demo:
+def seed(service: BenchmarkService, devices: Path = EXAMPLES / "nodes") -> Demo:
     """The demo, and its nodes; `devices` has a file for each kind of them."""
     path = service.directory / "demo.json"
     demo.seed(path, url=service.address, now=timezone.now())

@@ -10,7 +10,7 @@ LOG_WAIT_S = 5.0
 """An end may be known before the last lines have come in."""
 
 
-class JobFailed(Exception):
+class BenchmarkJobFailed(Exception):
     """A benchmark needs its jobs: with one of them failed it has nothing to measure."""
 
 
@@ -18,7 +18,7 @@ def raise_if_failed(http: httpx.Client) -> None:
     """Ask the service, as somebody who may see the benchmark's jobs."""
     failed = _get(http, "jobs/?state=failed&limit=1")["items"]
     if failed:
-        raise JobFailed(_story(http, failed[0]))
+        raise BenchmarkJobFailed(_story(http, failed[0]))
 
 
 def _story(http: httpx.Client, job: dict[str, Any]) -> str:

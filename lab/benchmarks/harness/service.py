@@ -22,15 +22,19 @@ from tests.live.server import Servers, api_server
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples"
+# On a busy machine Django alone takes a minute.
+START_S = 300.0
 _OF_A_SERVICE = ("DATABASE_URL", "BROKER_URL", "CACHE_URL")
 
 
 @dataclass(frozen=True)
-class Service:
+class BenchmarkService:
     """Where it answers, and a directory for whatever runs with it."""
 
     address: str
     directory: Path
+    door: str = ""
+    """Of agents and followers; the API answers them too, fewer at once."""
 
     def client(self, token: str) -> httpx.Client:
         """Somebody who asks it; to be closed."""
@@ -66,14 +70,14 @@ def servers(database_url: str, *, durable: bool = True) -> Iterator[Servers]:
 
 
 @contextmanager
-def api(database_url: str) -> Iterator[Service]:
+def api(database_url: str) -> Iterator[BenchmarkService]:
     """The API without workers: the benchmark holds the rounds itself."""
     with servers(database_url, durable=False) as stand, api_server(stand) as address:
-        yield Service(address, stand.directory)
+        yield BenchmarkService(address, stand.directory)
 
 
 @contextmanager
-def stack(database_url: str, nodes: Sequence[Mapping[str, str]] = ()) -> Iterator[Service]:
+def stack(database_url: str, nodes: Sequence[Mapping[str, str]] = ()) -> Iterator[BenchmarkService]:
     """API, workers and beat as `make up` starts them, without its agents but with these."""
     with servers(database_url) as stand, ExitStack() as up:
         var = stand.directory
@@ -81,26 +85,28 @@ def stack(database_url: str, nodes: Sequence[Mapping[str, str]] = ()) -> Iterato
                "CACHE_URL": stand.broker_url, "FAIRWATT_VAR": str(var)}  # fmt: skip
         (var / "demo.json").write_text(json.dumps({"agents": list(nodes)}))
         (var / "static").mkdir()
-        site = Site(ROOT, var, LOOPBACK, free_port(), env, lock=sys.stderr.fileno())
+        site = Site(ROOT, var, LOOPBACK, free_port(), free_port(), env, lock=sys.stderr.fileno())
         for program in services(site):
-            up.enter_context(running(program, var / f"{program.name}.log"))
-        yield Service(site.url, var)
+            log = var / f"{program.name}.log"
+            up.enter_context(running(program, log, patience_s=START_S))
+        yield BenchmarkService(site.url, var, site.door_url)
 
 
 @contextmanager
-def whole_demo() -> Iterator[Service]:
+def whole_demo() -> Iterator[BenchmarkService]:
     """`make up` itself, with its own database; the directory is its FAIRWATT_VAR's parent."""
     with directory() as home:
         home.chmod(0o755)
         env = {name: value for name, value in os.environ.items() if name not in _OF_A_SERVICE}
-        env |= {"FAIRWATT_VAR": str(home / "var"), "FAIRWATT_PORT": str(free_port())}
+        env |= {"FAIRWATT_VAR": str(home / "var"), "FAIRWATT_PORT": str(free_port()),
+                "FAIRWATT_DOOR_PORT": str(free_port())}  # fmt: skip
         log = home / "log"
         with log.open("wb") as output:
             command = [sys.executable, "-m", "scheduler_service.embedded", "up"]
             up = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=output)
         try:
             until(lambda: _is_up(up, log), "the demo is up")
-            yield Service(f"http://{LOOPBACK}:{env['FAIRWATT_PORT']}", home)
+            yield BenchmarkService(f"http://{LOOPBACK}:{env['FAIRWATT_PORT']}", home)
         finally:
             up.terminate()
             up.wait()
@@ -114,7 +120,7 @@ def _is_up(process: subprocess.Popen[bytes], log: Path) -> bool:
 
 
 @contextmanager
-def agents(nodes: Iterable[EmulatedNode], service: Service) -> Iterator[None]:
+def agents(nodes: Iterable[EmulatedNode], service: BenchmarkService) -> Iterator[None]:
     """An agent's program per node, which keeps its state in the directory under the node's name."""
     with ExitStack() as up:
         for node in nodes:
@@ -122,7 +128,7 @@ def agents(nodes: Iterable[EmulatedNode], service: Service) -> Iterator[None]:
         yield
 
 
-def _agent(node: EmulatedNode, service: Service) -> Program:
+def _agent(node: EmulatedNode, service: BenchmarkService) -> Program:
     return Program(
         name=node.name,
         argv=(
@@ -131,6 +137,8 @@ def _agent(node: EmulatedNode, service: Service) -> Program:
             *("--state-dir", str(service.directory / node.name)),
             *("--checkpoint-dir", str(service.directory / "checkpoints")),
             *("--devices", f"emulated:{node.devices}"),
+            # Its jobs are the benchmark's own.
+            "--trust-tenants",
         ),
         cwd=ROOT,
         env={**os.environ, "FAIRWATT_JOIN_TOKEN": node.join_token},

@@ -7,7 +7,7 @@ from time import process_time
 from lab.benchmarks.figures import figure
 from lab.benchmarks.plans.measure import Parameters, figures_of_plan
 from lab.benchmarks.plans.snapshots import SNAPSHOTS
-from lab.experiments.andreas.settings import ANDREAS, PACE, Case, setting_of
+from lab.experiments.andreas.settings import ANDREAS, PACE, AndreasCase, setting_of
 from policies.registry import build
 from simulator.engine import Engine
 
@@ -38,7 +38,7 @@ def main() -> None:
 
 def experiment(case: str) -> None:
     """A round with everything around it: snapshot, call, plan and its effect."""
-    setting = setting_of(Case(EXPERIMENT_NODES, 0, "andreas"))
+    setting = setting_of(AndreasCase(EXPERIMENT_NODES, 0, "andreas"))
     engine = Engine(setting, build("andreas", ANDREAS), replace(PACE, until_s=EXPERIMENT_S))
     began = process_time()
     outcome = engine.run()

@@ -1,4 +1,4 @@
-"""Nodes of eight GPUs on some of which single-GPU jobs run: what made-up snapshots share."""
+"""Nodes of one width on some of which single-GPU jobs run: what made-up snapshots share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,8 @@ class OccupiedNodes:
     job_cpus: int = 0
     job_mem_mib: int = 0
     """What a running job holds beside its GPU."""
+    gpus: int = GPUS
+    """Of every node."""
 
     @classmethod
     def drawn(
@@ -32,11 +34,11 @@ class OccupiedNodes:
     @property
     def node(self) -> I64:
         """Of every running job."""
-        return self.slots // GPUS
+        return self.slots // self.gpus
 
     @property
     def _mask(self) -> Any:
-        return np.uint64(1) << (self.slots % GPUS).astype(np.uint64)
+        return np.uint64(1) << (self.slots % self.gpus).astype(np.uint64)
 
     def placements(self, jobs: int) -> Placements:
         """The running ones are the first of so many jobs."""
@@ -52,13 +54,13 @@ class OccupiedNodes:
     def table(self, **columns: Any) -> NodeTable:
         """All of one GPU type, unless `columns` say otherwise."""
         used = np.bincount(self.node, minlength=self.count)
-        free = np.full(self.count, (1 << GPUS) - 1, np.uint64)
+        free = np.full(self.count, (1 << self.gpus) - 1, np.uint64)
         np.bitwise_and.at(free, self.node, ~self._mask)
         return NodeTable.of(
             **{
                 "id": np.arange(self.count) + 1,
                 "gpu_type": np.zeros(self.count),
-                "gpus": np.full(self.count, GPUS),
+                "gpus": np.full(self.count, self.gpus),
                 "free_gpus": free,
                 "cpus": np.full(self.count, self.cpus),
                 "free_cpus": self.cpus - self.job_cpus * used,

@@ -4,6 +4,7 @@ import math
 from functools import partial
 
 from lab.benchmarks.figures import best, figure
+from lab.benchmarks.plans.fairwatt import figures_of_gap
 from lab.benchmarks.plans.measure import Parameters, figures_of_plan, fresh_plan, sound_plan
 from lab.benchmarks.plans.snapshots import SNAPSHOTS
 from policies.contract.invariants import check_plan
@@ -25,6 +26,7 @@ POLICIES: list[tuple[str, str, Parameters]] = [
     ("srtf", "srtf", {}),
     ("srtf-unbounded", "srtf", {"max_preemptions": 100_000}),
 ]
+ALL_QUEUED_BARS_MS = {"fifo": 350.0, "fairwatt": 700.0}
 # Stopping thousands of jobs in one round is no promise, only a figure worth knowing.
 UNBARRED = {"srtf-unbounded"}
 
@@ -49,6 +51,14 @@ def measure(case: str, snapshot: Snapshot) -> dict[str, float]:
     return plan_ms
 
 
+def measure_all_queued(case: str, snapshot: Snapshot) -> None:
+    """A round in which every job of a long queue starts."""
+    for name, bar_ms in ALL_QUEUED_BARS_MS.items():
+        sound_plan(name, {}, snapshot)
+        fresh = partial(fresh_plan, name, {}, snapshot)
+        figures_of_plan("plan", f"{case} {name}", fresh, wall_bar_ms=bar_ms)
+
+
 def main() -> None:
     plan_ms = {case: measure(case, snapshot()) for case, snapshot in SNAPSHOTS["plan"].items()}
     middle, large = (int(case.split("/")[1]) for case in (MIDDLE, LARGE))
@@ -57,3 +67,6 @@ def main() -> None:
         growth = plan_ms[LARGE][label] / plan_ms[MIDDLE][label]
         bar = None if label in UNBARRED else round(allowed, 3)
         figure("plan", f"{middle}->{large} {label}", "plan_growth", growth, "x", at_most=bar)
+    for case, snapshot in SNAPSHOTS["all-queued"].items():
+        measure_all_queued(case, snapshot())
+    figures_of_gap("plan")

@@ -13,7 +13,7 @@ import numpy as np
 from lab.benchmarks.plans import profiles
 from lab.benchmarks.plans.machines import GPUS, OccupiedNodes
 from lab.calibration.load import clock_steps, example_table
-from lab.experiments.andreas.settings import ANDREAS, Case, setting_of
+from lab.experiments.andreas.settings import ANDREAS, AndreasCase, setting_of
 from policies.bench.power import idle_draw_w
 from policies.contract.columns import I64
 from policies.contract.snapshot import (
@@ -75,6 +75,38 @@ def rigid(nodes: int, queued: int, running: int, *, gangs: bool) -> Snapshot:
     )
 
 
+def all_queued(nodes: int, width: int) -> Snapshot:
+    """As many one-GPU jobs as there are GPUs, all of them queued, on empty nodes: all fit."""
+    rng, jobs = np.random.default_rng(7), nodes * width
+    there = OccupiedNodes(
+        nodes, np.empty(0, np.int64), cpus=width, mem_mib=4_000 * width, gpus=width
+    )
+    est_total_s = np.exp(rng.normal(8.5, 1.2, jobs))
+    return Snapshot(
+        now_s=NOW_S,
+        jobs=JobTable.of(
+            id=np.arange(jobs) + 1,
+            tenant=rng.integers(0, 20, jobs),
+            state=_states(0, jobs),
+            submitted_s=NOW_S - rng.uniform(0, 7 * 86400, jobs),
+            min_gpus=np.ones(jobs),
+            max_gpus=np.ones(jobs),
+            gpu_types=np.ones(jobs, np.uint64),
+            cpus_per_gpu=np.ones(jobs),
+            mem_mib_per_gpu=np.full(jobs, 4_000),
+            est_total_s=est_total_s,
+            est_run_s=est_total_s,
+        ),
+        placements=there.placements(jobs),
+        nodes=there.table(),
+        gpu_types=GpuTypeTable.of(name=("A100",)),
+        partitions=PartitionTable.of(id=[], name=()),
+        tenants=_tenants(np.zeros((20, 1), np.int64)),
+        profiles=ProfileTable.none(1),
+        prices=PriceTable.unknown(),
+    )
+
+
 def priced(nodes: int, queued: int, running: int, seed: int = 0) -> Snapshot:
     """Two GPU types and a day of prices; single-GPU jobs run, elastic ones of up to 8 wait."""
     rng, tenants = np.random.default_rng([10, seed]), 4
@@ -89,6 +121,8 @@ def priced(nodes: int, queued: int, running: int, seed: int = 0) -> Snapshot:
     narrow = rng.choice([1, 2, 4], count, p=[0.7, 0.2, 0.1])
     return Snapshot(
         now_s=NOW_S,
+        power_off=True,
+        min_idle_s=0.0,
         jobs=JobTable.of(
             id=np.arange(count) + 1,
             tenant=tenant,
@@ -200,7 +234,7 @@ def sensitive(nodes: int, jobs: int, running: int) -> Snapshot:
 
 def crowded(nodes: int, count: int) -> Snapshot:
     """ANDREAS' world with jobs enough that some wait, a minute after the first schedule."""
-    setting = setting_of(Case(nodes, 0, "andreas"))
+    setting = setting_of(AndreasCase(nodes, 0, "andreas"))
     jobs = setting.jobs.rows(np.arange(count)).but(submitted_s=np.zeros(count))
     setting = replace(setting, jobs=jobs, believed_work=jobs.work)
     world, prices = World(setting), PriceView(setting)
@@ -234,6 +268,8 @@ SNAPSHOTS: dict[str, dict[str, Callable[[], Snapshot]]] = {
         "1250x8/10000/5000/gangs": partial(rigid, 1_250, 10_000, 5_000, gangs=True),
         "1250x8/10000/10000/gangs": partial(rigid, 1_250, 10_000, 10_000, gangs=True),
     },
+    # Slots are GPUs here: the published case is of schedulers of CPU batches.
+    "all-queued": {"1000x32/32000/0": partial(all_queued, 1_000, 32)},
     "fairwatt": {
         "128x8/1000 queued/500 running": partial(priced, 128, 1_000, 500),
         "1250x8/10000 queued/2500 running": partial(priced, 1_250, 10_000, 2_500),

@@ -34,7 +34,7 @@ QUEUED = Mix((1, 1, 1, 1, 1, 1, 1, 2, 4, 8), (1, 4, 8), ([], [], ["A100"]))
 
 
 @dataclass(frozen=True)
-class Applied:
+class AppliedRound:
     ms: float
     placements: int
     load_queries: int
@@ -70,7 +70,7 @@ def measure(cluster: Cluster, since: timedelta) -> Planned:
     return planned
 
 
-def measure_apply(cluster: Cluster) -> Applied:
+def measure_apply(cluster: Cluster) -> AppliedRound:
     """Half of the running work ends, and one FIFO round fills the room."""
     cluster.policy = "fifo"
     cluster.policy_parameters = {"strict": False}
@@ -87,7 +87,7 @@ def measure_apply(cluster: Cluster) -> Applied:
     with CaptureQueriesContext(connection) as kept:
         record.applied(entry, planned, applied)
     transactions = -(-len(planned.plan.starts) // CHUNK)
-    return Applied(
+    return AppliedRound(
         ms, len(applied.started), len(load), len(apply) / max(transactions, 1), len(kept)
     )
 

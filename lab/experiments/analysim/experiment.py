@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.experiments.analysim.grid import BAR_LOAD, SEEDS, grid, run_case
-from lab.experiments.analysim.settings import COSTS, PACE, Case, Policy
+from lab.experiments.analysim.settings import COSTS, PACE, AnalysimCase, Policy
 from lab.experiments.bars import Bar
-from lab.experiments.frame import Experiment, Findings, Records, Table, curves_of, named
+from lab.experiments.frame import Experiment, ExperimentFindings, Records, Table, curves_of, named
 from simulator.metrics.intervals import Interval, interval
 from simulator.report.table import figure_text
 
@@ -21,12 +21,12 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def cases() -> dict[str, Case]:
+def cases() -> dict[str, AnalysimCase]:
     """Equal rules are run once."""
     return named([case.settled() for case in grid()])
 
 
-def findings(records: Records) -> Findings:
+def findings(records: Records) -> ExperimentFindings:
     grid_cases, effects = grid(), effects_of(records)
     rows = [
         {**asdict(case), "run": case.settled().name(), **_kept(records, case)}
@@ -37,7 +37,7 @@ def findings(records: Records) -> Findings:
         for case in grid_cases
         if case.seed == SEEDS[0] and (case.cluster == "B" or case.load == BAR_LOAD)
     ]
-    return Findings(
+    return ExperimentFindings(
         results={"rows": rows, "effects": effects},
         bars=bars_of(records),
         tables=[
@@ -55,7 +55,7 @@ def _settings() -> dict[str, Any]:
     return {"costs": asdict(COSTS), "pace": asdict(PACE)}
 
 
-def _kept(records: Records, case: Case) -> dict[str, Any]:
+def _kept(records: Records, case: AnalysimCase) -> dict[str, Any]:
     record = records[case.settled().name()]
     return {
         **record["summary"],
@@ -64,19 +64,19 @@ def _kept(records: Records, case: Case) -> dict[str, Any]:
     }
 
 
-def _figure(records: Records, case: Case, figure: str) -> float:
+def _figure(records: Records, case: AnalysimCase, figure: str) -> float:
     value = _kept(records, case)[figure]
     return math.nan if value is None else float(value)
 
 
-def _bar_case(policy: Policy, seed: int, *, preemption: bool, migration: bool) -> Case:
-    return Case("A", policy, "consolidate", preemption, migration, "static", BAR_LOAD, seed)
+def _bar_case(policy: Policy, seed: int, *, preemption: bool, migration: bool) -> AnalysimCase:
+    return AnalysimCase("A", policy, "consolidate", preemption, migration, "static", BAR_LOAD, seed)
 
 
 def bars_of(records: Records) -> list[Bar]:
     """Paired by seed, averaged over policies: what a switch saves, as a share of going without."""
 
-    def saved(figure: str, pairs: Sequence[tuple[Case, Case]]) -> float:
+    def saved(figure: str, pairs: Sequence[tuple[AnalysimCase, AnalysimCase]]) -> float:
         without = sum(_figure(records, one, figure) for one, _ in pairs)
         having = sum(_figure(records, other, figure) for _, other in pairs)
         return (without - having) / without
@@ -159,7 +159,7 @@ def _effects_table(effects: Sequence[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
-def _row(case: Case, records: Records) -> list[str]:
+def _row(case: AnalysimCase, records: Records) -> list[str]:
     hours, one = 3600.0, 1.0
     units = (
         ("jct_mean_s", hours), ("jct_median_s", hours), ("jct_p99_s", hours),

@@ -6,8 +6,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from lab.experiments.analysim.settings import PACE, Case, Placement, Policy, Sharing, setting_of
-from policies.registry import build
+from lab.experiments.analysim.settings import (
+    PACE,
+    AnalysimCase,
+    Placement,
+    Policy,
+    Sharing,
+    setting_of,
+)
+from lab.experiments.published import build_published
 from simulator.engine import Engine
 from simulator.measure import measure
 from simulator.report.series import series_of
@@ -22,28 +29,28 @@ LARGE_GANG = 8
 SWITCH = (False, True)
 
 
-def grid() -> list[Case]:
+def grid() -> list[AnalysimCase]:
     """Every cell with the first seed, and the cells that bars are about with all seeds."""
     barred = [
-        Case("A", policy, "consolidate", preempt, move, "static", BAR_LOAD, seed)
+        AnalysimCase("A", policy, "consolidate", preempt, move, "static", BAR_LOAD, seed)
         for seed in SEEDS
         for policy, preempt, move in product(POLICIES, SWITCH, SWITCH)
     ]
     cells_a = [
-        Case("A", policy, placement, preempt, move, sharing, load, SEEDS[0])
+        AnalysimCase("A", policy, placement, preempt, move, sharing, load, SEEDS[0])
         for load in reversed(LOADS)
         for sharing, policy, placement, preempt, move in product(
             SHARINGS, POLICIES, PLACEMENTS, SWITCH, SWITCH
         )
     ]
     cells_b = [
-        Case("B", policy, placement, preempt, move, "none", 0.0, SEEDS[0])
+        AnalysimCase("B", policy, placement, preempt, move, "none", 0.0, SEEDS[0])
         for policy, placement, preempt, move in product(POLICIES, PLACEMENTS, SWITCH, SWITCH)
     ]
     return list(dict.fromkeys([*barred, *cells_a, *cells_b]))
 
 
-def plotted(case: Case) -> bool:
+def plotted(case: AnalysimCase) -> bool:
     return (
         case.cluster == "A"
         and case.placement == "consolidate"
@@ -52,10 +59,10 @@ def plotted(case: Case) -> bool:
     )
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: AnalysimCase) -> dict[str, Any]:
     """The record of a run; `large_wait_s` is the mean wait of gangs of a whole node or more."""
     setting = setting_of(case)
-    outcome = Engine(setting, build(case.policy, case.parameters()), PACE).run()
+    outcome = Engine(setting, build_published(case.policy, case.parameters()), PACE).run()
     measured = measure(outcome)
     jobs = measured.jobs
     large = jobs.wait_s[(jobs.gpus >= LARGE_GANG) & ~np.isnan(jobs.finished_s)]

@@ -42,7 +42,7 @@ Sharing = Literal["static", "lending", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AnalysimCase:
     """One cell of the grid with one seed; cluster B has no partitions and one load."""
 
     cluster: Literal["A", "B"]
@@ -54,7 +54,7 @@ class Case:
     load: float
     seed: int
 
-    def settled(self) -> "Case":
+    def settled(self) -> "AnalysimCase":
         """The case that is run for this one: equal rules are run once.
 
         Without preemption a remaining time is the whole one, and the registry's SJF ranks by what
@@ -84,7 +84,7 @@ class Case:
         }
 
 
-def setting_of(case: Case) -> Setting:
+def setting_of(case: AnalysimCase) -> Setting:
     trace, machines = _cluster_a(case) if case.cluster == "A" else _cluster_b()
     jobs = trace.jobs.but(span=_spans(trace.jobs, machines, case.placement))
     return plain_setting(jobs, machines, tenant_names=trace.tenants, costs=COSTS, seed=case.seed)
@@ -99,7 +99,7 @@ def _spans(jobs: Workload, machines: Machines, placement: Placement) -> I64:
     return np.where(jobs.gpus <= widest, int(Span.NODE), int(beyond))
 
 
-def _cluster_a(case: Case) -> tuple[Trace, Machines]:
+def _cluster_a(case: AnalysimCase) -> tuple[Trace, Machines]:
     node = NodeKind(count=128, gpus=GPUS_PER_NODE, cpus=56, per_rack=8, per_switch=8)
     machines = build([node])
     trace = _busiest()

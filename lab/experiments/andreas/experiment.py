@@ -18,12 +18,12 @@ from lab.experiments.andreas.settings import (
     NODES,
     SEEDS,
     VARIANTS,
-    Case,
+    AndreasCase,
 )
 from lab.experiments.bars import Bar, at_least, at_most
 from lab.experiments.frame import (
     Experiment,
-    Findings,
+    ExperimentFindings,
     Plot,
     Records,
     Table,
@@ -41,11 +41,11 @@ CPU_BAR_S = 2400.0
 COSTS = ("total", "energy", "tardiness")
 
 
-def published() -> list[Case]:
+def published() -> list[AndreasCase]:
     """The paper's, large ones first, so that no core idles at the end."""
     methods = [f"{order} {variant}" for variant in VARIANTS for order in BASELINES]
     return [
-        Case(nodes, instance, method, seed)
+        AndreasCase(nodes, instance, method, seed)
         for nodes in reversed(NODES)
         for instance in INSTANCES
         for method in ("andreas", *methods)
@@ -53,13 +53,13 @@ def published() -> list[Case]:
     ]
 
 
-def grid() -> list[Case]:
+def grid() -> list[AndreasCase]:
     return [*published(), *fairwatt.grid()]
 
 
-def findings(records: Records) -> Findings:
+def findings(records: Records) -> ExperimentFindings:
     rows, compared = rows_of(records), fairwatt.rows_of(records)
-    return Findings(
+    return ExperimentFindings(
         results={
             "runs": [{**asdict(case), **without_series(records[case.name()])} for case in grid()],
             "rows": rows,
@@ -85,7 +85,7 @@ def rows_of(records: Records) -> list[dict[str, Any]]:
     for nodes in NODES:
         ours = {name: fmean(_ours(records, nodes, i, name) for i in INSTANCES) for name in COSTS}
         call_ms = fmean(
-            records[Case(nodes, i, "andreas", seed).name()]["call_ms"]
+            records[AndreasCase(nodes, i, "andreas", seed).name()]["call_ms"]
             for i in INSTANCES
             for seed in SEEDS
         )
@@ -116,11 +116,13 @@ def rows_of(records: Records) -> list[dict[str, Any]]:
 
 def _ours(records: Records, nodes: int, instance: int, figure: str) -> float:
     """The mean over the algorithm's seeds."""
-    return fmean(records[Case(nodes, instance, "andreas", seed).name()][figure] for seed in SEEDS)
+    return fmean(
+        records[AndreasCase(nodes, instance, "andreas", seed).name()][figure] for seed in SEEDS
+    )
 
 
 def _theirs(records: Records, nodes: int, instance: int, method: str) -> Mapping[str, Any]:
-    return records[Case(nodes, instance, method).name()]
+    return records[AndreasCase(nodes, instance, method).name()]
 
 
 def reduction(records: Records, nodes: int, instance: int, method: str) -> float:
@@ -142,7 +144,7 @@ def bars_of(records: Records) -> list[Bar]:
         for order in BASELINES
     ]
     calls = [
-        records[Case(NODES[-1], instance, "andreas", seed).name()]["call_ms"]
+        records[AndreasCase(NODES[-1], instance, "andreas", seed).name()]["call_ms"]
         for instance in INSTANCES
         for seed in SEEDS
     ]
@@ -172,7 +174,9 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[list[str]]:
 def _plotted(records: Records) -> dict[str, Mapping[str, Any]]:
     """Records of the largest size by their method."""
     shown = ("andreas", *(f"{order} exclusive" for order in BASELINES))
-    return {method: records[Case(NODES[-1], INSTANCES[0], method).name()] for method in shown}
+    return {
+        method: records[AndreasCase(NODES[-1], INSTANCES[0], method).name()] for method in shown
+    }
 
 
 def _reductions(rows: Sequence[Mapping[str, Any]]) -> Figure:

@@ -3,7 +3,7 @@
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from lab.experiments.andreas.settings import INSTANCES, NODES, SEEDS, Case
+from lab.experiments.andreas.settings import INSTANCES, NODES, SEEDS, AndreasCase
 from lab.experiments.andreas.tariff import TariffName
 from lab.experiments.bars import Bar, at_most
 from lab.experiments.frame import Records
@@ -12,21 +12,21 @@ BARS: dict[TariffName, float] = {"flat": 1.0, "time-of-use": 0.90}
 FIGURES = ("total", "energy", "tardiness", "call_ms")
 
 
-def grid() -> list[Case]:
+def grid() -> list[AndreasCase]:
     """What the published grid lacks for it, large ones first."""
     return [
         case
         for nodes in reversed(NODES)
         for instance in INSTANCES
         for case in (
-            Case(nodes, instance, "fairwatt"),
-            Case(nodes, instance, "fairwatt", tariff="time-of-use"),
-            *(Case(nodes, instance, "andreas", seed, "time-of-use") for seed in SEEDS),
+            AndreasCase(nodes, instance, "fairwatt"),
+            AndreasCase(nodes, instance, "fairwatt", tariff="time-of-use"),
+            *(AndreasCase(nodes, instance, "andreas", seed, "time-of-use") for seed in SEEDS),
         )
     ]
 
 
-class Place(NamedTuple):
+class ComparedPlace(NamedTuple):
     """Where both methods are compared."""
 
     nodes: int
@@ -39,7 +39,7 @@ def rows_of(records: Records) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for nodes in NODES:
         for tariff in BARS:
-            places = [Place(nodes, instance, tariff) for instance in INSTANCES]
+            places = [ComparedPlace(nodes, instance, tariff) for instance in INSTANCES]
             for method in ("andreas", "fairwatt"):
                 costs = {
                     figure: fmean(figure_of(records, place, method, figure) for place in places)
@@ -59,22 +59,22 @@ def bars_of(records: Records) -> list[Bar]:
     return [
         at_most(
             f"total cost of fairwatt over ANDREAS', {tariff} tariff",
-            fmean(ratio(records, Place(n, i, tariff)) for n in NODES for i in INSTANCES),
+            fmean(ratio(records, ComparedPlace(n, i, tariff)) for n in NODES for i in INSTANCES),
             bar,
         )
         for tariff, bar in BARS.items()
     ]
 
 
-def ratio(records: Records, place: Place) -> float:
+def ratio(records: Records, place: ComparedPlace) -> float:
     """Of the total costs of one instance, ANDREAS' as a mean over its seeds."""
     ours = figure_of(records, place, "fairwatt", "total")
     return ours / figure_of(records, place, "andreas", "total")
 
 
-def figure_of(records: Records, place: Place, method: str, figure: str) -> float:
+def figure_of(records: Records, place: ComparedPlace, method: str, figure: str) -> float:
     """The mean over seeds, where chance plays a part."""
     nodes, instance, tariff = place
     seeds = SEEDS if method == "andreas" else SEEDS[:1]
-    cases = [Case(nodes, instance, method, seed, tariff) for seed in seeds]
+    cases = [AndreasCase(nodes, instance, method, seed, tariff) for seed in seeds]
     return fmean(float(records[case.name()][figure]) for case in cases)

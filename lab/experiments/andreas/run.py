@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from lab.experiments.andreas.settings import INSTANCES, NODES, PACE, SEEDS, Case, setting_of
+from lab.experiments.andreas.settings import INSTANCES, NODES, PACE, SEEDS, AndreasCase, setting_of
+from lab.experiments.published import build_published
 from policies.contract.plan import Plan
 from policies.contract.policy import Policy
 from policies.contract.snapshot import Snapshot
-from policies.registry import build
 from simulator.engine import Engine
 from simulator.measure import measure
 from simulator.report.series import series_of
@@ -32,9 +32,9 @@ class Timed:
         return plan
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: AndreasCase) -> dict[str, Any]:
     setting = setting_of(case)
-    policy = Timed(build(*case.policy()))
+    policy = Timed(build_published(*case.policy()))
     outcome = Engine(setting, policy, PACE).run()
     measured = measure(outcome)
     summary = measured.summary

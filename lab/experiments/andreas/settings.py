@@ -77,7 +77,7 @@ METHODS: dict[str, dict[str, Any]] = {"andreas": ANDREAS, "fairwatt": FAIRWATT}
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AndreasCase:
     """One run: a method on an instance; the seed is the algorithm's, 0 for those without chance."""
 
     nodes: int
@@ -178,7 +178,7 @@ def _arrivals(rng: np.random.Generator, nodes: int, fastest_s: F64) -> F64:
     return submitted_s
 
 
-def setting_of(case: Case) -> Setting:
+def setting_of(case: AndreasCase) -> Setting:
     jobs, table = workload(case.nodes, case.instance), profiles()
     return Setting(
         jobs=jobs,

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from lab.experiments.frame import Experiment, Findings, Records, named
+from lab.experiments.frame import Experiment, ExperimentFindings, Records, named
 from lab.experiments.frontier.front import Found
 from lab.experiments.frontier.gap import GapCase, gap_cases
 from lab.experiments.frontier.report import plots_of, tables_of
@@ -20,11 +20,11 @@ from lab.experiments.frontier.results import (
     sharing_of,
 )
 from lab.experiments.frontier.run import run_any
-from lab.experiments.frontier.settings import METHODS, PUE, WINDOWS, Case
+from lab.experiments.frontier.settings import METHODS, PUE, WINDOWS, FrontierCase
 from lab.experiments.powerflow.settings import COSTS, PACE
 
 
-def findings(grid: Grid, records: Records) -> Findings:
+def findings(grid: Grid, records: Records) -> ExperimentFindings:
     rows = rows_of(records, grid)
     against: dict[tuple[str, str], Found] = {
         (workload, traded): found_in(rows, workload, traded)
@@ -36,7 +36,7 @@ def findings(grid: Grid, records: Records) -> Findings:
         "misled": misled_of(records, grid),
         "gap": gap_of(records, grid),
     }
-    return Findings(
+    return ExperimentFindings(
         results={
             "runs": [{**_case_row(case), **records[case.name()]} for case in grid.cases()],
             "rows": [_plain(row) for row in rows],
@@ -79,7 +79,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def frontier(grid: Grid) -> Experiment[Case | GapCase]:
+def frontier(grid: Grid) -> Experiment[FrontierCase | GapCase]:
     return Experiment(
         title="The frontier: every policy, in money and in hours",
         notes=[

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lab.experiments.andreas.settings import INSTANCES, PACE
-from lab.experiments.andreas.settings import Case as AndreasCase
+from lab.experiments.andreas.settings import INSTANCES, PACE, AndreasCase
 from lab.experiments.andreas.settings import setting_of as andreas_setting
 from lab.experiments.andreas.tariff import TariffName
-from policies.registry import build
+from lab.experiments.published import build_published
 from simulator.engine import Engine
 from simulator.gap_watch import GapWatch
 
@@ -26,7 +25,7 @@ class GapCase:
 
     def run(self) -> dict[str, Any]:
         case = AndreasCase(NODES, self.instance, "fairwatt", tariff=self.tariff)
-        watch = GapWatch(build(*case.policy()), every=EVERY)
+        watch = GapWatch(build_published(*case.policy()), every=EVERY)
         Engine(andreas_setting(case), watch, PACE).run()
         return {"gaps": watch.gaps}
 

@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 
+from jobs.profiling.performance.application import Application
+from jobs.profiling.tensors import profile_table
 from lab.calibration.load import clock_steps, load_applications, load_gpu_types
-from lab.experiments.frontier.world import World, begins_s, with_demands
+from lab.experiments.frontier.world import FrontierWorld, begins_s, with_demands
 from lab.experiments.powerflow.settings import DAY_S, models
 from policies.contract.columns import F64, I64
 from policies.contract.snapshot import ANY_GPU_TYPE, ProfileTable
-from policies.performance.application import Application
-from policies.performance.tensors import profile_table
 from simulator.generate import scale
 from simulator.machines import GpuKind, Machines, NodeKind, apportion, build
 from simulator.scenario.files import data_directory
@@ -33,11 +33,11 @@ _FOLDER = "alibaba_openb_v2023"
 
 
 @cache
-def world(window: int) -> World:
+def world(window: int) -> FrontierWorld:
     there, (applications, table) = machines(), _models()
     jobs = workload(window, there.gpus)
     most = np.array([_most_gpus(one) for one in applications])
-    return World(
+    return FrontierWorld(
         machines=there, profiles=table, jobs=jobs, most_gpus=most[jobs.profile].astype(np.int64)
     )
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from lab.experiments.frontier.world import WEEK_S, World, begins_s, with_demands
+from lab.experiments.frontier.world import WEEK_S, FrontierWorld, begins_s, with_demands
 from lab.experiments.powerflow import settings
 from lab.experiments.powerflow.settings import FIRST_MONDAY_AT, MOST_GPUS
 from simulator.workload import Workload
@@ -14,9 +14,9 @@ WEEKS = 10
 
 
 @cache
-def world(window: int) -> World:
+def world(window: int) -> FrontierWorld:
     jobs = workload(window)
-    return World(
+    return FrontierWorld(
         machines=settings.machines(),
         profiles=settings.profiles(),
         jobs=jobs,

@@ -8,7 +8,7 @@ from lab.experiments.bars import Bar, at_most
 from lab.experiments.frame import Records
 from lab.experiments.frontier.front import Found, Spot, found
 from lab.experiments.frontier.gap import GapCase
-from lab.experiments.frontier.settings import DEFAULT_DIAL, DIAL, OTHERS, Case, WorkloadName
+from lab.experiments.frontier.settings import DEFAULT_DIAL, DIAL, OTHERS, FrontierCase, WorkloadName
 from lab.experiments.frontier.world import TENANTS
 
 SHOWN = ("energy_cost", "jct_mean_s", "tardiness_cost", "total_cost")
@@ -29,20 +29,21 @@ class Grid(NamedTuple):
     def workloads(self) -> tuple[WorkloadName, ...]:
         return tuple(self.windows)
 
-    def cases(self) -> list[Case | GapCase]:
+    def cases(self) -> list[FrontierCase | GapCase]:
         compared = [
-            Case(workload, window, method)
+            FrontierCase(workload, window, method)
             for workload in self.workloads
             for window in self.windows[workload]
             for method in (*OTHERS, *DIAL)
         ]
         alone = [
-            Case(STUDIED, window, DEFAULT_DIAL, tenant=tenant)
+            FrontierCase(STUDIED, window, DEFAULT_DIAL, tenant=tenant)
             for window in self.windows[STUDIED]
             for tenant in range(TENANTS)
         ]
         misled = [
-            Case(STUDIED, window, DEFAULT_DIAL, misled=True) for window in self.windows[STUDIED]
+            FrontierCase(STUDIED, window, DEFAULT_DIAL, misled=True)
+            for window in self.windows[STUDIED]
         ]
         return [*compared, *alone, *misled, *self.gaps]
 
@@ -90,9 +91,9 @@ def sharing_of(records: Records, grid: Grid) -> dict[str, Any]:
     """Mean JCT of every tenant over that on a share of its own; of tenants with jobs."""
     ratios = {}
     for window in grid.windows[STUDIED]:
-        shared = records[Case(STUDIED, window, DEFAULT_DIAL).name()]["tenant_jct_s"]
+        shared = records[FrontierCase(STUDIED, window, DEFAULT_DIAL).name()]["tenant_jct_s"]
         for tenant, jct_s in enumerate(shared):
-            alone = records[Case(STUDIED, window, DEFAULT_DIAL, tenant=tenant).name()]
+            alone = records[FrontierCase(STUDIED, window, DEFAULT_DIAL, tenant=tenant).name()]
             if jct_s is not None:
                 ratios[f"window {window}, tenant {tenant}"] = jct_s / alone["jct_mean_s"]
     values = list(ratios.values())
@@ -107,7 +108,7 @@ def sharing_of(records: Records, grid: Grid) -> dict[str, Any]:
 def misled_of(records: Records, grid: Grid) -> dict[str, float]:
     totals = {
         misled: sum(
-            records[Case(STUDIED, window, DEFAULT_DIAL, misled=misled).name()]["total_cost"]
+            records[FrontierCase(STUDIED, window, DEFAULT_DIAL, misled=misled).name()]["total_cost"]
             for window in grid.windows[STUDIED]
         )
         for misled in (False, True)
@@ -138,10 +139,11 @@ def _figures(
     records: Records, grid: Grid, workload: WorkloadName, method: str, figure: str
 ) -> list[float]:
     return [
-        float(records[Case(workload, w, method).name()][figure]) for w in grid.windows[workload]
+        float(records[FrontierCase(workload, w, method).name()][figure])
+        for w in grid.windows[workload]
     ]
 
 
 def _unfinished(records: Records, grid: Grid, workload: WorkloadName, method: str) -> list[int]:
-    runs = [records[Case(workload, w, method).name()] for w in grid.windows[workload]]
+    runs = [records[FrontierCase(workload, w, method).name()] for w in grid.windows[workload]]
     return [run["jobs"] - run["finished"] for run in runs]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lab.experiments.frontier.gap import GapCase
-from lab.experiments.frontier.settings import METHODS, Case, setting_of
+from lab.experiments.frontier.settings import METHODS, FrontierCase, setting_of
 from lab.experiments.powerflow.settings import PACE
 from policies.registry import build
 from simulator.engine import Engine
@@ -16,11 +16,11 @@ FIGURES = (
 )  # fmt: skip
 
 
-def run_any(case: Case | GapCase) -> dict[str, Any]:
+def run_any(case: FrontierCase | GapCase) -> dict[str, Any]:
     return case.run() if isinstance(case, GapCase) else run_case(case)
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: FrontierCase) -> dict[str, Any]:
     method = METHODS[case.method]
     outcome = Engine(setting_of(case), build(method.policy, method.parameters), PACE).run()
     measured = measure(outcome)

@@ -7,14 +7,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from lab.experiments.frontier import openb, philly
-from lab.experiments.frontier.world import TENANTS, World, begins_s, carbon, price
+from lab.experiments.frontier.world import (
+    MARKET_TIMEZONE,
+    TENANTS,
+    FrontierWorld,
+    begins_s,
+    carbon,
+    price,
+)
 from lab.experiments.powerflow import settings
 from lab.experiments.powerflow.settings import COSTS
 from simulator.prices import noisy
 from simulator.setting import Setting, unlimited_tenants
 
 WorkloadName = Literal["philly", "openb"]
-WORLDS: dict[WorkloadName, Callable[[int], World]] = {
+WORLDS: dict[WorkloadName, Callable[[int], FrontierWorld]] = {
     "philly": philly.world,
     "openb": openb.world,
 }
@@ -65,7 +72,7 @@ DEFAULT_DIAL = dial(0.1)
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FrontierCase:
     """One run: all tenants, or `tenant` alone on its share; `misled` about prices and work."""
 
     workload: WorkloadName
@@ -80,7 +87,7 @@ class Case:
         return f"{self.method} ({self.workload}, window {self.window}{alone}{misled})"
 
 
-def setting_of(case: Case) -> Setting:
+def setting_of(case: FrontierCase) -> Setting:
     world, method = WORLDS[case.workload](case.window), METHODS[case.method]
     if case.tenant >= 0:
         world = _alone(world, case.tenant)
@@ -104,12 +111,15 @@ def setting_of(case: Case) -> Setting:
         pue=PUE,
         power_budget_w=method.eta * world.most_w() if method.eta else float("inf"),
         price=real_price,
+        market_timezone=MARKET_TIMEZONE,
         believed_price=noisy(real_price, PRICE_NOISE, random) if case.misled else None,
         carbon=carbon(case.window),
+        power_off=True,
+        min_idle_s=0.0,
     )
 
 
-def _alone(world: World, tenant: int) -> World:
+def _alone(world: FrontierWorld, tenant: int) -> FrontierWorld:
     """Its jobs on as many nodes as are its share of equal ones."""
     mine = world.jobs.tenant == tenant
     jobs = world.jobs.rows(mine)

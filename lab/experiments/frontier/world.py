@@ -12,6 +12,7 @@ from policies.contract.snapshot import ProfileTable
 from policies.pricing.curve import PriceCurve
 from policies.pricing.hourly import Parsed
 from policies.pricing.hourly_cells import CARBON, PRICE, Quantity
+from policies.pricing.published import BEHIND_S
 from policies.pricing.tariff import hourly_curve
 from simulator.machines import Machines
 from simulator.scenario.files import data_directory
@@ -21,6 +22,7 @@ from simulator.workload import Workload
 YEAR = 2021
 WEEK_S = 7 * 86_400.0
 # Longer than any run lasts after its window has begun.
+MARKET_TIMEZONE = "Europe/Berlin"
 PRICED_S = 180 * 86_400
 TENANTS = 4
 DUE_SHARE = 0.5
@@ -30,7 +32,7 @@ _CARBON = "carbon_intensity/DE-LU/DE-LU_{year}_hourly.csv.gz"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class World:
+class FrontierWorld:
     """Jobs ask for rigid gangs; one that is elastic may have up to `most_gpus`."""
 
     machines: Machines
@@ -79,7 +81,7 @@ def _curve(name: str, quantity: Quantity, window: int) -> PriceCurve:
     starts_s = np.concatenate([series.starts_s for series in years])
     values = [value for series in years for value in series.values]
     from_s = int(begins_s(window))
-    return hourly_curve(starts_s, values, from_s, from_s + PRICED_S)
+    return hourly_curve(starts_s, values, from_s - BEHIND_S, from_s + PRICED_S)
 
 
 @cache

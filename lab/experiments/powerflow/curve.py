@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """A run as a point of the plane."""
 
     energy_kwh: float
@@ -26,7 +26,7 @@ def front(points: Sequence[Pair]) -> list[Pair]:
     return kept
 
 
-def jct_at(points: Sequence[Point], energy_kwh: float) -> float:
+def jct_at(points: Sequence[CurvePoint], energy_kwh: float) -> float:
     """On the front, linear between its points; its end beyond it, nan before it."""
     kept = front(points)
     if not kept or energy_kwh < kept[0].energy_kwh:
@@ -35,7 +35,7 @@ def jct_at(points: Sequence[Point], energy_kwh: float) -> float:
     return float(np.interp(energy_kwh, energies, times))
 
 
-def ratio(points: Sequence[Point], baseline: Point) -> float:
+def ratio(points: Sequence[CurvePoint], baseline: CurvePoint) -> float:
     """How many times as long jobs take under the baseline as on the curve at its energy."""
     return baseline.jct_s / jct_at(points, baseline.energy_kwh)
 

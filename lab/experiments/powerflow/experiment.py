@@ -5,9 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from lab.experiments.bars import Bar, at_least
-from lab.experiments.frame import Experiment, Findings, Plot, Records, Table, named
+from lab.experiments.frame import Experiment, ExperimentFindings, Plot, Records, Table, named
 from lab.experiments.powerflow import fairwatt
-from lab.experiments.powerflow.curve import Point, Spread, front, ratio, spread
+from lab.experiments.powerflow.curve import CurvePoint, Spread, front, ratio, spread
 from lab.experiments.powerflow.plot import curve_figure
 from lab.experiments.powerflow.settings import (
     ABLATION_ETAS,
@@ -19,12 +19,12 @@ from lab.experiments.powerflow.settings import (
     WAIT_PRICES_PER_H,
     WINDOWS,
     Ablation,
-    Case,
+    PowerflowCase,
     most_w,
     setting_of,
     workload,
 )
-from policies.registry import build
+from lab.experiments.published import build_published
 from simulator.engine import Engine
 from simulator.measure import measure
 from simulator.report.table import figure_text
@@ -32,25 +32,27 @@ from simulator.report.table import figure_text
 BEST_BAR, WORST_BAR = 3.39, 1.57
 
 
-def grid() -> list[Case]:
-    sweep = [Case(window, eta=eta) for window in WINDOWS for eta in ETAS]
-    baselines = [Case(window, baseline=name) for window in WINDOWS for name in BASELINES]
+def grid() -> list[PowerflowCase]:
+    sweep = [PowerflowCase(window, eta=eta) for window in WINDOWS for eta in ETAS]
+    baselines = [PowerflowCase(window, baseline=name) for window in WINDOWS for name in BASELINES]
     ablations = [
-        Case(window, eta=eta, ablation=ablation)
+        PowerflowCase(window, eta=eta, ablation=ablation)
         for window in WINDOWS
         for ablation in ABLATIONS
         for eta in ABLATION_ETAS
     ]
     dial = [
-        Case(window, wait_price_per_h=price) for window in WINDOWS for price in WAIT_PRICES_PER_H
+        PowerflowCase(window, wait_price_per_h=price)
+        for window in WINDOWS
+        for price in WAIT_PRICES_PER_H
     ]
     return [*sweep, *baselines, *ablations, *dial]
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: PowerflowCase) -> dict[str, Any]:
     """The record of a run, as it is stored."""
     name, parameters = case.policy()
-    outcome = Engine(setting_of(case), build(name, parameters), PACE).run()
+    outcome = Engine(setting_of(case), build_published(name, parameters), PACE).run()
     measured = measure(outcome)
     joules, edges_s = measured.drawn.watts, measured.drawn.edges_s
     return {
@@ -59,11 +61,11 @@ def run_case(case: Case) -> dict[str, Any]:
     }
 
 
-def findings(records: Records) -> Findings:
+def findings(records: Records) -> ExperimentFindings:
     cases, ratios, changes = grid(), ratios_of(records), ablations_of(records)
     spreads = {name: spread(list(by.values())) for name, by in ratios.items()}
     ours, theirs = dials_of(records), {w: curve_of(records, w) for w in WINDOWS}
-    return Findings(
+    return ExperimentFindings(
         results={
             "rows": [{**asdict(case), "run": case.name(), **_row(records, case)} for case in cases],
             "fronts": {window: front(points) for window, points in theirs.items()},
@@ -103,19 +105,21 @@ def _settings() -> dict[str, Any]:
     }
 
 
-def point_of(records: Records, case: Case) -> Point:
+def point_of(records: Records, case: PowerflowCase) -> CurvePoint:
     summary = records[case.name()]["summary"]
-    return Point(float(summary["energy_kwh"]), float(summary["jct_mean_s"]))
+    return CurvePoint(float(summary["energy_kwh"]), float(summary["jct_mean_s"]))
 
 
-def curve_of(records: Records, window: int) -> list[Point]:
-    return [point_of(records, Case(window, eta=eta)) for eta in ETAS]
+def curve_of(records: Records, window: int) -> list[CurvePoint]:
+    return [point_of(records, PowerflowCase(window, eta=eta)) for eta in ETAS]
 
 
-def dials_of(records: Records) -> dict[int, list[Point]]:
+def dials_of(records: Records) -> dict[int, list[CurvePoint]]:
     """fairwatt's points, by window."""
     return {
-        window: [point_of(records, Case(window, wait_price_per_h=p)) for p in WAIT_PRICES_PER_H]
+        window: [
+            point_of(records, PowerflowCase(window, wait_price_per_h=p)) for p in WAIT_PRICES_PER_H
+        ]
         for window in WINDOWS
     }
 
@@ -124,7 +128,9 @@ def ratios_of(records: Records) -> dict[str, dict[int, float]]:
     """By baseline and window."""
     return {
         name: {
-            window: ratio(curve_of(records, window), point_of(records, Case(window, baseline=name)))
+            window: ratio(
+                curve_of(records, window), point_of(records, PowerflowCase(window, baseline=name))
+            )
             for window in WINDOWS
         }
         for name in BASELINES
@@ -160,8 +166,8 @@ def ablations_of(records: Records) -> list[dict[str, Any]]:
 def _without(records: Records, ablation: Ablation, eta: float) -> tuple[list[float], list[float]]:
     pairs = [
         (
-            point_of(records, Case(window, eta=eta, ablation=ablation)),
-            point_of(records, Case(window, eta=eta)),
+            point_of(records, PowerflowCase(window, eta=eta, ablation=ablation)),
+            point_of(records, PowerflowCase(window, eta=eta)),
         )
         for window in WINDOWS
     ]
@@ -171,7 +177,7 @@ def _without(records: Records, ablation: Ablation, eta: float) -> tuple[list[flo
     )
 
 
-def _row(records: Records, case: Case) -> dict[str, Any]:
+def _row(records: Records, case: PowerflowCase) -> dict[str, Any]:
     record = records[case.name()]
     return {**record["summary"], "peak_w": record["peak_w"], "cpu_s": record["cpu_s"]}
 
@@ -199,7 +205,7 @@ def _ablation_table(changes: Sequence[dict[str, Any]]) -> list[list[str]]:
     return rows
 
 
-def _runs_table(cases: Sequence[Case], records: Records) -> list[list[str]]:
+def _runs_table(cases: Sequence[PowerflowCase], records: Records) -> list[list[str]]:
     figures = (
         ("JCT mean h", "jct_mean_s", 3600.0),
         ("p99 h", "jct_p99_s", 3600.0),
@@ -219,7 +225,7 @@ def _runs_table(cases: Sequence[Case], records: Records) -> list[list[str]]:
 
 
 def _plot(records: Records, window: int) -> Plot:
-    beside = {name: point_of(records, Case(window, baseline=name)) for name in BASELINES}
+    beside = {name: point_of(records, PowerflowCase(window, baseline=name)) for name in BASELINES}
     swept = {"PowerFlow-style": curve_of(records, window), "fairwatt": dials_of(records)[window]}
     return Plot(
         f"curve_window_{window}",

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.experiments.bars import Bar, at_least
-from lab.experiments.powerflow.curve import Point, ratio, spread
+from lab.experiments.powerflow.curve import CurvePoint, ratio, spread
 from simulator.report.table import figure_text
 
-Curves = Mapping[int, Sequence[Point]]
+Curves = Mapping[int, Sequence[CurvePoint]]
 """By window."""
 BAR = 1.05
 

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from lab.experiments.powerflow.curve import Point, front
+from lab.experiments.powerflow.curve import CurvePoint, front
 from simulator.report.png import SIZE_INCHES
 
 MARKERS = "osD^v<>P"
 
 
-def curve_figure(swept: Mapping[str, Sequence[Point]], beside: Mapping[str, Point]) -> Figure:
+def curve_figure(
+    swept: Mapping[str, Sequence[CurvePoint]], beside: Mapping[str, CurvePoint]
+) -> Figure:
     """Every sweep as points with its front as a line, and every baseline."""
     figure = Figure(figsize=SIZE_INCHES)
     axes = figure.subplots()
@@ -32,5 +34,5 @@ def curve_figure(swept: Mapping[str, Sequence[Point]], beside: Mapping[str, Poin
     return figure
 
 
-def _hours_over_mwh(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+def _hours_over_mwh(points: Sequence[CurvePoint]) -> tuple[list[float], list[float]]:
     return [p.energy_kwh / 1000 for p in points], [p.jct_s / 3600 for p in points]

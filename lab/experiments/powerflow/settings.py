@@ -65,7 +65,7 @@ ELASTIC = ("afs", "powerflow", "fairwatt")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PowerflowCase:
     """One run: a baseline, fairwatt, or PowerFlow-style at a share `eta` of the most watts."""
 
     window: int
@@ -119,7 +119,7 @@ def most_w() -> float:
     return NODES * (HOST_PEAK_W + GPUS_PER_NODE * load_gpu_types()[GPU_TYPE].max_w)
 
 
-def setting_of(case: Case) -> Setting:
+def setting_of(case: PowerflowCase) -> Setting:
     there, table, jobs = machines(), profiles(), workload(case.window)
     if case.elastic:
         jobs = jobs.but(gpus=np.ones(len(jobs)), max_gpus=np.full(len(jobs), MOST_GPUS))
@@ -135,6 +135,8 @@ def setting_of(case: Case) -> Setting:
         origin_s=float(jobs.submitted_s[0]),
         seed=case.window,
         power_budget_w=case.power_budget_w,
+        power_off=True,
+        min_idle_s=0.0,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from lab.experiments.bars import Bar, at_least
 from lab.experiments.frame import (
     Experiment,
-    Findings,
+    ExperimentFindings,
     Records,
     Table,
     curves_of,
@@ -22,7 +22,7 @@ from lab.experiments.synergy.settings import (
     MEASURED_TO,
     ORDERINGS,
     ROUND_S,
-    Case,
+    SynergyCase,
 )
 from policies.synergy.parameters import PackingName
 from simulator.metrics.intervals import Interval
@@ -44,7 +44,7 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def findings(records: Records) -> Findings:
+def findings(records: Records) -> ExperimentFindings:
     cases = grid()
     cells = list(dict.fromkeys(replace(case, seed=SEEDS[0]) for case in cases))
     rows = [
@@ -53,7 +53,7 @@ def findings(records: Records) -> Findings:
     ]
     gains = [_gain_row(records, cell) for cell in cells if _baseline(cell) in cells]
     table = [_HEADINGS, *(_row(records, cell) for cell in cells)]
-    return Findings(
+    return ExperimentFindings(
         results={"rows": rows, "gains": gains},
         bars=bars_of(records, cells),
         tables=[Table("Mean completion times and gains; ranges are over seeds", table)],
@@ -70,7 +70,7 @@ def _settings() -> dict[str, Any]:
     }
 
 
-def _values(records: Records, cell: Case, figure: str) -> list[float]:
+def _values(records: Records, cell: SynergyCase, figure: str) -> list[float]:
     """Over the seeds that were run."""
     names = [replace(cell, seed=seed).name() for seed in SEEDS]
     found = [records[name][figure] for name in names if name in records]
@@ -82,24 +82,24 @@ def _spread(values: Sequence[float]) -> Interval:
     return Interval(sum(values) / len(values), min(values), max(values))
 
 
-def _baseline(cell: Case) -> Case:
+def _baseline(cell: SynergyCase) -> SynergyCase:
     return replace(cell, packing="proportional", pooled=False, migration=True, by_money=False)
 
 
-def gain_of(records: Records, cell: Case) -> Interval:
+def gain_of(records: Records, cell: SynergyCase) -> Interval:
     """How many times shorter completion is than with proportional shares, paired by seed."""
     before = _values(records, _baseline(cell), "jct_mean_s")
     after = _values(records, cell, "jct_mean_s")
     return _spread([b / a for b, a in zip(before, after, strict=False)])
 
 
-def _gain_row(records: Records, cell: Case) -> dict[str, Any]:
+def _gain_row(records: Records, cell: SynergyCase) -> dict[str, Any]:
     mean_s = _spread(_values(records, cell, "jct_mean_s"))
     kept = {name: value for name, value in asdict(cell).items() if name != "seed"}
     return {**kept, "jct_mean_s": mean_s._asdict(), "gain": gain_of(records, cell)._asdict()}
 
 
-def bars_of(records: Records, cells: Sequence[Case]) -> list[Bar]:
+def bars_of(records: Records, cells: Sequence[SynergyCase]) -> list[Bar]:
     by_money = [cell for cell in cells if cell.by_money]
     tuned = [cell for cell in cells if cell.packing == "tune" and cell.migration]
     tuned = [cell for cell in tuned if not cell.by_money]
@@ -133,7 +133,7 @@ def bars_of(records: Records, cells: Sequence[Case]) -> list[Bar]:
     ]
 
 
-def _no_slower(records: Records, cell: Case) -> Bar:
+def _no_slower(records: Records, cell: SynergyCase) -> Bar:
     """fairwatt against the best of the orderings in the same cell, paired by seed."""
     ours = _values(records, cell, "jct_mean_s")
     # The first seeds were run of both.
@@ -143,11 +143,11 @@ def _no_slower(records: Records, cell: Case) -> Bar:
     return Bar(name, f"at most {BAR_BY_MONEY:g}", ratio, ratio.mean <= BAR_BY_MONEY)
 
 
-def _cell_name(cell: Case) -> str:
+def _cell_name(cell: SynergyCase) -> str:
     return cell.name().replace(f", seed {cell.seed}", "")
 
 
-def _row(records: Records, cell: Case) -> list[str]:
+def _row(records: Records, cell: SynergyCase) -> list[str]:
     def text(figure: str, unit: float = 1.0) -> str:
         found = _spread(_values(records, cell, figure))
         return _ranged(Interval(found.mean / unit, found.low / unit, found.high / unit))
@@ -155,7 +155,7 @@ def _row(records: Records, cell: Case) -> list[str]:
     hours = [text(name, HOUR_S) for name in ("jct_mean_s", "jct_median_s", "jct_p99_s")]
     gain = _ranged(gain_of(records, cell)) if _baseline(cell).name() in records else "-"
     shares = [text(name) for name in ("gpus_held", "cpus_given", "cpus_used", "of_bound")]
-    primary = cell == Case(cell.ordering, cell.packing)
+    primary = cell == SynergyCase(cell.ordering, cell.packing)
     authors = AUTHORS_H.get((cell.ordering, cell.packing)) if primary else None
     said = "-" if authors is None else figure_text(authors)
     return [_cell_name(cell), *hours, gain, *shares, text("preemptions"), said]
@@ -167,14 +167,17 @@ def _ranged(found: Interval) -> str:
     return mean if low == high else f"{mean} [{low}, {high}]"
 
 
-def _plotted(records: Records, cells: Sequence[Case]) -> dict[str, Mapping[str, Any]]:
+def _plotted(records: Records, cells: Sequence[SynergyCase]) -> dict[str, Mapping[str, Any]]:
     """Records by the label of their curve."""
     shown: tuple[PackingName, ...] = ("proportional", "greedy", "tune")
     cases = [
         case
         for ordering in ORDERINGS
         for packing in shown
-        for case in (Case(ordering, packing), Case(ordering, packing, "multi", MULTI_LOAD))
+        for case in (
+            SynergyCase(ordering, packing),
+            SynergyCase(ordering, packing, "multi", MULTI_LOAD),
+        )
     ]
     return {
         **{

@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from lab.experiments.published import build_published
 from lab.experiments.synergy.settings import (
     FIRST_MEASURED,
     MEASURED_TO,
     ORDERINGS,
-    Case,
     Ordering,
     Split,
+    SynergyCase,
     setting_of,
 )
 from policies.bench.shares.job_shares import JobShares
@@ -23,7 +24,6 @@ from policies.contract.columns import F64
 from policies.contract.plan import Plan
 from policies.contract.policy import Policy
 from policies.contract.snapshot import JobState, Snapshot
-from policies.registry import build
 from policies.synergy.optimum import best_shares
 from policies.synergy.parameters import PackingName
 from simulator.engine import Engine, Outcome
@@ -45,46 +45,58 @@ BOUND_EVERY = 25
 QUANTILES = 200
 
 
-def grid() -> list[Case]:
+def grid() -> list[SynergyCase]:
     """The primary cells with all seeds, every other cell with the first; fixed before any run."""
     first = [
         *_primary(SEEDS[0]),
-        *(Case(o, "opt", pooled=True) for o in ORDERINGS[1:]),
-        *(Case(o, p, load=load) for load in LOADS for o, p in product(MAIN, COMPARED)),
-        *(Case(o, p, load=8.0) for o, p in product(FAIR, COMPARED)),
-        *(Case(o, p, split=split) for split, o, p in product(OTHER_SPLITS, ORDERINGS, PACKINGS)),
-        *(Case("fifo", "opt", split=split, pooled=True) for split in OTHER_SPLITS),
-        *(Case(o, p, "multi", MULTI_LOAD) for o, p in product(ORDERINGS, PACKINGS)),
-        *(Case("fifo", p, "multi", load) for load, p in product(MULTI_LOADS, COMPARED)),
-        *(Case(o, p, servers=4) for o, p in product(ORDERINGS, COMPARED)),
-        *(Case(o, p, servers=64) for o, p in product(MAIN, COMPARED)),
-        *(Case(o, p, cpus_per_gpu=ratio) for ratio, o, p in product((4, 5, 6), MAIN, COMPARED)),
-        *(Case("srtf", "tune", split=split, by_money=True) for split in OTHER_SPLITS),
-        Case("srtf", "tune", "multi", MULTI_LOAD, by_money=True),
+        *(SynergyCase(o, "opt", pooled=True) for o in ORDERINGS[1:]),
+        *(SynergyCase(o, p, load=load) for load in LOADS for o, p in product(MAIN, COMPARED)),
+        *(SynergyCase(o, p, load=8.0) for o, p in product(FAIR, COMPARED)),
+        *(
+            SynergyCase(o, p, split=split)
+            for split, o, p in product(OTHER_SPLITS, ORDERINGS, PACKINGS)
+        ),
+        *(SynergyCase("fifo", "opt", split=split, pooled=True) for split in OTHER_SPLITS),
+        *(SynergyCase(o, p, "multi", MULTI_LOAD) for o, p in product(ORDERINGS, PACKINGS)),
+        *(SynergyCase("fifo", p, "multi", load) for load, p in product(MULTI_LOADS, COMPARED)),
+        *(SynergyCase(o, p, servers=4) for o, p in product(ORDERINGS, COMPARED)),
+        *(SynergyCase(o, p, servers=64) for o, p in product(MAIN, COMPARED)),
+        *(
+            SynergyCase(o, p, cpus_per_gpu=ratio)
+            for ratio, o, p in product((4, 5, 6), MAIN, COMPARED)
+        ),
+        *(SynergyCase("srtf", "tune", split=split, by_money=True) for split in OTHER_SPLITS),
+        SynergyCase("srtf", "tune", "multi", MULTI_LOAD, by_money=True),
     ]
     others = [
         case
         for seed in SEEDS[1:]
         for case in (
             *_primary(seed),
-            *(Case(o, p, "multi", MULTI_LOAD, seed=seed) for o, p in product(MAIN, COMPARED)),
+            *(
+                SynergyCase(o, p, "multi", MULTI_LOAD, seed=seed)
+                for o, p in product(MAIN, COMPARED)
+            ),
         )
     ]
     return list(dict.fromkeys([*first, *others]))
 
 
-def _primary(seed: int) -> list[Case]:
+def _primary(seed: int) -> list[SynergyCase]:
     return [
-        *(Case(o, p, seed=seed) for o, p in product(ORDERINGS, PACKINGS)),
-        Case("fifo", "opt", pooled=True, seed=seed),
-        Case("fifo", "tune", migration=False, seed=seed),
-        Case("srtf", "tune", by_money=True, seed=seed),
+        *(SynergyCase(o, p, seed=seed) for o, p in product(ORDERINGS, PACKINGS)),
+        SynergyCase("fifo", "opt", pooled=True, seed=seed),
+        SynergyCase("fifo", "tune", migration=False, seed=seed),
+        SynergyCase("srtf", "tune", by_money=True, seed=seed),
     ]
 
 
-def plotted(case: Case) -> bool:
+def plotted(case: SynergyCase) -> bool:
     """Completion times of the primary cell and of the multi-GPU one, with the first seed."""
-    cells = (Case(case.ordering, case.packing), Case(case.ordering, case.packing, "multi", 6.0))
+    cells = (
+        SynergyCase(case.ordering, case.packing),
+        SynergyCase(case.ordering, case.packing, "multi", 6.0),
+    )
     return any(replace(case, pooled=False, by_money=False) == cell for cell in cells)
 
 
@@ -129,12 +141,12 @@ class Watched:
         return best_shares(jobs, int(nodes.cpus.sum()), int(nodes.mem_mib.sum()))[1]
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: SynergyCase) -> dict[str, Any]:
     """The record of a run, as it is stored."""
     setting = setting_of(case)
-    watched = Watched(build(*case.policy()))
+    watched = Watched(build_published(*case.policy()))
     watching = case.packing == "tune" and not case.by_money
-    policy: Policy = watched if watching else build(*case.policy())
+    policy: Policy = watched if watching else build_published(*case.policy())
     outcome = Engine(setting, policy, case.pace()).run()
     jct_s = (outcome.finished_s - setting.jobs.submitted_s)[FIRST_MEASURED:MEASURED_TO]
     stretches = outcome.log.table()

@@ -56,7 +56,7 @@ BY_MONEY: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SynergyCase:
     """One cell of the grid with one seed; `load` is jobs per hour on 128 GPUs.
 
     With `by_money` fairwatt plans it, to be compared with the same case without.
@@ -105,7 +105,7 @@ class Case:
         )
 
 
-def setting_of(case: Case) -> Setting:
+def setting_of(case: SynergyCase) -> Setting:
     # Pooled, CPUs and memory are wherever they are wanted: what OPT's program takes for granted.
     # A node of the simulator has at most 64 GPUs, so that a pool is made of such nodes.
     per_node = min(8, case.servers) if case.pooled else 1
@@ -131,7 +131,7 @@ def setting_of(case: Case) -> Setting:
     )
 
 
-def workload(case: Case) -> Workload:
+def workload(case: SynergyCase) -> Workload:
     """The same jobs for every ordering and packing of a cell, and the same draws for every load."""
     random = np.random.default_rng([case.seed, *map(ord, case.split), case.gangs == "multi"])
     short = 10 ** random.uniform(1.5, 3.0, JOBS)

@@ -6,13 +6,13 @@ import httpx
 import pytest
 from django.test import Client
 
-from agent.wire import LogChunk, Logs, Stream
+from agent.wire import LogPiece, Logs, Stream
 from engines.agents.log_intake import logs_take
 from jobs.attempts import attempts_end
 from jobs.lifecycle import State, advance
 from jobs.models import Attempt
 from lab.benchmarks.harness import jobs, waiting
-from lab.benchmarks.harness.jobs import JobFailed, raise_if_failed
+from lab.benchmarks.harness.jobs import BenchmarkJobFailed, raise_if_failed
 from lab.benchmarks.harness.waiting import until
 from scheduler_service.factories import NOW
 from tenancy.callers import SYSTEM
@@ -46,7 +46,7 @@ def fail(job: Metered) -> None:
     """As an agent says it: what was printed, and the end."""
     wanted = job.wanted
     printed = tuple(
-        LogChunk(wanted.attempt_id, wanted.fence, stream, 0, text, True)
+        LogPiece(wanted.attempt_id, wanted.fence, stream, 0, text, True)
         for stream, text in ((Stream.STDOUT, b"step 1\n"), (Stream.STDERR, b"no data at /mnt\n"))
     )
     logs_take(sender(job.agent.node), Logs(job.agent.epoch, printed), now=NOW)
@@ -64,7 +64,7 @@ def test_a_running_job_is_no_failure(http: httpx.Client, job: Metered) -> None:
 
 def test_a_failed_job_is_told_with_its_end_and_its_log(http: httpx.Client, job: Metered) -> None:
     fail(job)
-    with pytest.raises(JobFailed) as told:
+    with pytest.raises(BenchmarkJobFailed) as told:
         raise_if_failed(http)
     text = str(told.value)
     assert f"job {job.job.pk} {job.job.name!r} has failed at 2026-01-05T12:01:00Z: exit_1" in text
@@ -77,7 +77,7 @@ def test_a_job_that_printed_nothing_is_told_without_a_log(
 ) -> None:
     monkeypatch.setattr(jobs, "LOG_WAIT_S", 0.0)
     advance([job.job.pk], sources=[State.PLACED], to=State.FAILED, reason="lost", now=NOW)
-    with pytest.raises(JobFailed, match="it printed nothing to stderr"):
+    with pytest.raises(BenchmarkJobFailed, match="it printed nothing to stderr"):
         raise_if_failed(http)
 
 
@@ -94,7 +94,7 @@ def test_waiting_ends_when_a_job_fails(
             fail(job)
         return False
 
-    with pytest.raises(JobFailed, match="exit_1"):
+    with pytest.raises(BenchmarkJobFailed, match="exit_1"):
         until(never, "the job has succeeded", jobs_at=http, pause_s=0.0)
     assert calls == 3
 

@@ -6,7 +6,7 @@ import pytest
 from lab.benchmarks.plans.fairwatt import BARS_MS
 from lab.benchmarks.plans.machines import GPUS, OccupiedNodes
 from lab.benchmarks.plans.policies import LARGE, MIDDLE
-from lab.benchmarks.plans.snapshots import SNAPSHOTS
+from lab.benchmarks.plans.snapshots import SNAPSHOTS, all_queued
 from policies.contract.invariants import check_plan
 from policies.contract.snapshot import JobState
 from policies.registry import build
@@ -26,6 +26,14 @@ def test_a_snapshot_is_drawn_alike_and_can_be_planned(bench: str, case: str, pol
     assert check_plan(snapshot, build(policy, {}).plan(snapshot)) == []
     running = snapshot.jobs.state == JobState.RUNNING
     assert running.sum() == snapshot.tenants.used_gpus.sum()
+
+
+@pytest.mark.parametrize("policy", ["fifo", "fairwatt"])
+def test_where_all_are_queued_and_all_fit_all_start(policy: str) -> None:
+    snapshot = all_queued(3, 32)
+    plan = build(policy, {}).plan(snapshot)
+    assert check_plan(snapshot, plan) == []
+    assert len(plan.starts) == 3 * 32
 
 
 def test_running_jobs_hold_what_their_nodes_lack() -> None:

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jobs.profiling.performance.gpu_power import PowerModel
+from jobs.profiling.performance.points import Point
+from lab.calibration.capping import CappedModel
 from lab.calibration.counts import contradictory, count_cases
 from lab.calibration.errors import errors_of
 from lab.calibration.gpu_sheets import SHEETS
@@ -20,9 +23,6 @@ from lab.calibration.load import (
 )
 from lab.calibration.measurements import CountSeries, cap_cases, count_series, matrix_cases
 from lab.calibration.transfer import power_model, scaled
-from policies.performance.capping import CappedModel
-from policies.performance.gpu_power import PowerModel
-from policies.performance.points import Point
 from simulator.scenario.files import data_directory
 
 pytestmark = pytest.mark.slow

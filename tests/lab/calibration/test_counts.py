@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.profiling.fitting.behaviour import USUAL, Usual
+from jobs.profiling.performance.fit import Estimate
+from jobs.profiling.performance.points import Point
 from lab.calibration.counts import (
     OF_MACHINE,
     TERMS,
@@ -21,9 +24,6 @@ from lab.calibration.left_out import run
 from lab.calibration.measurements import CountSeries, Placement, count_series, placements
 from lab.calibration.scatter import least_error, machine_table, placement_table
 from lab.calibration.shipping import Shipping
-from policies.performance.points import Point
-from policies.performance.solving import Estimate
-from policies.performance.usual import USUAL, Usual
 from simulator.scenario.files import data_directory
 
 pytestmark = pytest.mark.slow

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.data.content import State, state_of
+from lab.data.content import FileState, state_of
 from lab.data.download import Limits
-from lab.data.errors import BrokenTransfer, DataError, Unreachable, WrongContent
+from lab.data.errors import BrokenTransfer, DataError, SourceUnreachable, WrongContent
 from lab.data.fetch import PARTIAL, fetcher
 from lab.data.manifest import Entry
 from tests.lab.data.conftest import PACKED, PLAIN, left_in
@@ -64,7 +64,7 @@ def test_a_mirror_serves_files_as_they_are_stored(
 ) -> None:
     for entry in (plain, packed):
         fetch(entry, directory, f"{files.url}/mirror/")
-        assert state_of(entry.file, directory) is State.PRESENT
+        assert state_of(entry.file, directory) is FileState.PRESENT
     assert [path for path, _ in files.asked] == [
         "/mirror/set/plain.csv",
         "/mirror/set/packed.csv.gz",
@@ -87,7 +87,7 @@ def test_the_next_fetch_goes_on_where_the_last_one_gave_up(
     files.misbehave(SOURCE, truncated)
     with pytest.raises(BrokenTransfer, match="fetch again to go on"):
         fetch(plain, directory, limits=ONCE)
-    assert state_of(plain.file, directory) is State.MISSING
+    assert state_of(plain.file, directory) is FileState.MISSING
     fetch(plain, directory, limits=ONCE)
     assert left_in(directory) == {"set/plain.csv"}
     assert files.asked[-1] == (SOURCE, f"bytes={len(PLAIN) // 2}-")
@@ -131,7 +131,9 @@ def test_wrong_content_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(PACKED + b"x"), gzip.compress(PACKED)[:-9], b"no gzip at all"]
+    "content",
+    [gzip.compress(PACKED + b"x"), gzip.compress(PACKED)[:-9], b"no gzip at all"],
+    ids=["longer", "cut off", "no gzip"],
 )
 def test_wrong_content_of_a_packed_file_leaves_nothing_behind(
     files: Files, directory: Path, packed: Entry, content: bytes
@@ -184,7 +186,7 @@ def test_a_host_without_a_server_is_unreachable(directory: Path, plain: Entry) -
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         mirror = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(Unreachable, match="no connection"):
+        with pytest.raises(SourceUnreachable, match="no connection"):
             fetch(plain, directory, mirror)
     assert list(directory.iterdir()) == []
 

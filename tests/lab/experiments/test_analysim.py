@@ -6,7 +6,7 @@ import pytest
 
 from lab.experiments.analysim import experiment
 from lab.experiments.analysim.grid import LOADS, SEEDS, grid
-from lab.experiments.analysim.settings import Case, setting_of
+from lab.experiments.analysim.settings import AnalysimCase, setting_of
 from policies.contract.snapshot import Span
 from policies.registry import build
 from simulator.scenario.files import data_directory
@@ -14,11 +14,11 @@ from simulator.scenario.files import data_directory
 pytestmark = pytest.mark.slow
 
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
-PLAIN = Case("A", "fifo", "consolidate", False, False, "static", 1.0, 0)
+PLAIN = AnalysimCase("A", "fifo", "consolidate", False, False, "static", 1.0, 0)
 
 
-def case(**changes: Any) -> Case:
-    return Case(**{name: getattr(PLAIN, name) for name in Case.__slots__} | changes)
+def case(**changes: Any) -> AnalysimCase:
+    return AnalysimCase(**{name: getattr(PLAIN, name) for name in AnalysimCase.__slots__} | changes)
 
 
 def test_the_grid_has_every_cell_of_the_experiment() -> None:

@@ -14,7 +14,7 @@ from lab.experiments.andreas.settings import (
     ANDREAS,
     APPS,
     PACE,
-    Case,
+    AndreasCase,
     machines,
     setting_of,
     workload,
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 needs_data = pytest.mark.skipif(not data_directory().is_dir(), reason="FAIRWATT_DATA is not there")
 
 
-def run(case: Case, costs: Costs | None = None, pace: Pace = PACE, **given: Any) -> Outcome:
+def run(case: AndreasCase, costs: Costs | None = None, pace: Pace = PACE, **given: Any) -> Outcome:
     setting = setting_of(case)
     setting = setting if costs is None else replace(setting, costs=costs)
     name, parameters = case.policy()
@@ -76,7 +76,7 @@ def test_gaps_alternate_between_high_and_low_rates() -> None:
 
 def test_a_plan_may_hand_gpus_over_only_where_that_is_free() -> None:
     """Job 0 gives its GPU to job 1 in the same plan, and job 0 moves to where job 2 was."""
-    setting = setting_of(Case(10, 0, "andreas"))
+    setting = setting_of(AndreasCase(10, 0, "andreas"))
     jobs = setting.jobs.rows(np.arange(3)).but(submitted_s=np.zeros(3))
     setting = replace(setting, jobs=jobs, believed_work=jobs.work)
     world = World(setting)
@@ -108,7 +108,7 @@ def test_hands_change_only_where_stopping_takes_no_time() -> None:
 
 def test_energy_is_that_of_nodes_in_use() -> None:
     """Every watt and second of a run, added up from the log by the paper's table."""
-    outcome = run(Case(10, 0, "fifo exclusive"))
+    outcome = run(AndreasCase(10, 0, "fifo exclusive"))
     watts = {(0, 1): 530, (0, 2): 700, (1, 1): 400}
     joules = 0.0
     for stretch, pieces in zip(outcome.log.stretches, outcome.log.pieces, strict=True):
@@ -122,7 +122,7 @@ def test_energy_is_that_of_nodes_in_use() -> None:
 
 def test_exclusive_nodes_have_one_job_and_nobody_is_changed() -> None:
     for method in ("edf exclusive", "ps shared"):
-        outcome = run(Case(10, 1, method))
+        outcome = run(AndreasCase(10, 1, method))
         summary = measure(outcome).summary
         assert summary["finished"] == 100
         assert summary["preemptions"] == summary["migrations"] == 0
@@ -146,7 +146,7 @@ def test_the_time_of_use_is_that_of_a_summer_week_at_the_flat_mean() -> None:
 @needs_data
 @pytest.mark.parametrize("tariff", ["flat", "time-of-use"])
 def test_fairwatt_finishes_everything_in_the_same_worlds(tariff: Any) -> None:
-    case = Case(10, 0, "fairwatt", tariff=tariff)
+    case = AndreasCase(10, 0, "fairwatt", tariff=tariff)
     summary = measure(run(case)).summary
     assert summary["finished"] == 100
     assert setting_of(case).price is price_of(tariff)
@@ -156,7 +156,7 @@ def test_andreas_costs_less_than_first_principles() -> None:
     totals = {}
     for method in ("andreas", "fifo exclusive", "fifo shared"):
         given: dict[str, Any] = {"iterations": 50} if method == "andreas" else {}
-        summary = measure(run(Case(10, 0, method), **given)).summary
+        summary = measure(run(AndreasCase(10, 0, method), **given)).summary
         assert summary["finished"] == 100
         totals[method] = summary["energy_cost"] + summary["tardiness_cost"]
     assert totals["andreas"] < totals["fifo shared"] < totals["fifo exclusive"]
@@ -166,14 +166,14 @@ def test_andreas_costs_less_than_first_principles() -> None:
 def test_where_stopping_costs_time_rounds_settle_and_all_jobs_end(given: dict[str, Any]) -> None:
     costs = Costs(restart_s=60.0, checkpoint_s=10.0)
     plain = {"switch_gain": 0.05, "min_run_s": 60.0, "analyzer": True}
-    outcome = run(Case(10, 0, "andreas"), costs, **{"iterations": 30, **plain, **given})
+    outcome = run(AndreasCase(10, 0, "andreas"), costs, **{"iterations": 30, **plain, **given})
     assert measure(outcome).summary["finished"] == 100
 
 
 def test_the_analyzer_saves_moves_and_changes_no_cost() -> None:
     moves = {}
     for analyzer in (False, True):
-        outcome = run(Case(10, 0, "andreas"), iterations=20, analyzer=analyzer)
+        outcome = run(AndreasCase(10, 0, "andreas"), iterations=20, analyzer=analyzer)
         summary = measure(outcome).summary
         moves[analyzer] = (summary["migrations"], round(summary["energy_cost"], 9))
     assert moves[True][0] < moves[False][0]
@@ -182,7 +182,7 @@ def test_the_analyzer_saves_moves_and_changes_no_cost() -> None:
 
 def test_rounds_come_at_the_latest_after_so_long() -> None:
     """One job of 3286 s and more, alone: a round at 0 and every 1000 s while it runs."""
-    setting = setting_of(Case(10, 0, "andreas"))
+    setting = setting_of(AndreasCase(10, 0, "andreas"))
     jobs = setting.jobs.rows(np.arange(1)).but(submitted_s=np.zeros(1))
     setting = replace(setting, jobs=jobs, believed_work=jobs.work)
     policy = build("andreas", {**ANDREAS, "iterations": 1})
@@ -193,7 +193,7 @@ def test_rounds_come_at_the_latest_after_so_long() -> None:
 def test_the_experiment_writes_its_table_and_bars(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def record(case: Case) -> dict[str, Any]:
+    def record(case: AndreasCase) -> dict[str, Any]:
         total = 60.0 if case.method == "andreas" else 100.0 + case.instance
         if case.method == "fairwatt":
             total = 57.0 if case.tariff == "flat" else 51.0 + case.instance

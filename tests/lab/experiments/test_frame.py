@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from lab.experiments.bars import at_least, at_most
 from lab.experiments.frame import (
     Experiment,
-    Findings,
+    ExperimentFindings,
     Plot,
     Records,
     Table,
@@ -34,12 +34,12 @@ def area(square: Square) -> dict[str, Any]:
     return {"area": square.side**2}
 
 
-def findings(records: Records) -> Findings:
+def findings(records: Records) -> ExperimentFindings:
     areas = {name: record["area"] for name, record in records.items()}
     figure = Figure()
     figure.subplots().plot(list(areas.values()))
     rows = [["square", "area"], *([name, f"{value:g}"] for name, value in areas.items())]
-    return Findings(
+    return ExperimentFindings(
         results={"rows": areas},
         bars=[at_least("the largest area", max(areas.values()), 9), at_most("their sum", 13, 12)],
         tables=[Table("Areas", rows), Table("Once more", rows, printed=False)],

@@ -11,7 +11,7 @@ import pytest
 
 from lab.__main__ import main
 from lab.experiments import frame
-from lab.experiments.frontier import experiment, openb, philly, settings
+from lab.experiments.frontier import experiment, openb, philly, settings, two_windows
 from lab.experiments.frontier.front import Spot, dominates, found, outside
 from lab.experiments.frontier.gap import gap_cases
 from lab.experiments.frontier.results import Grid, Range, found_in, misled_of, rows_of, sharing_of
@@ -21,10 +21,10 @@ from lab.experiments.frontier.settings import (
     METHODS,
     OTHERS,
     WINDOWS,
-    Case,
+    FrontierCase,
     setting_of,
 )
-from lab.experiments.frontier.world import World, begins_s, carbon, price, with_demands
+from lab.experiments.frontier.world import FrontierWorld, begins_s, carbon, price, with_demands
 from lab.experiments.powerflow import settings as powerflow_settings
 from policies.pricing.curve import PriceCurve
 from policies.registry import build, policy_names
@@ -69,6 +69,23 @@ def test_points_of_the_dial_that_others_of_it_beat_do_not_count() -> None:
     assert found({"a": Spot(90, 10), "b": Spot(80, 99)}, LINE) == (["a"], ["b"])
 
 
+def test_two_windows_print_what_they_found_and_nothing_of_the_machine() -> None:
+    figures = {name: 0.5 for name, _ in two_windows.SHOWN.values()}
+    records = {
+        case.name(): {**figures, "energy_cost": 10.0 + at, "cpu_s": 99.0}
+        for at, case in enumerate(two_windows.cases())
+    }
+    first, second = two_windows.findings(records).tables
+    assert first.heading == "philly, window 2"
+    assert [row[:2] for row in first.rows[1:3]] == [
+        ["fifo-backfill", "10.00"],
+        ["synergy", "11.00"],
+    ]
+    assert [row[0] for row in second.rows[1:]] == list(two_windows.COMPARED)
+    assert not any("99" in cell for row in first.rows for cell in row)
+    assert set(two_windows.COMPARED) < METHODS.keys()
+
+
 def test_every_policy_takes_part_with_parameters_that_it_knows() -> None:
     assert {method.policy for method in METHODS.values()} == set(policy_names())
     for method in METHODS.values():
@@ -108,7 +125,7 @@ def test_half_of_the_jobs_are_due_within_the_factors() -> None:
     assert not np.array_equal(other.tenant, jobs.tenant)
 
 
-def few_jobs(window: int) -> World:
+def few_jobs(window: int) -> FrontierWorld:
     """Six jobs of some hours on four nodes of A100; tenants 0 to 3 in turn."""
     count = 6
     table = powerflow_settings.profiles()
@@ -123,7 +140,7 @@ def few_jobs(window: int) -> World:
         profile=profile,
     )
     jobs = with_demands(jobs, run_s, window).but(tenant=np.arange(count) % 4)
-    return World(
+    return FrontierWorld(
         machines=powerflow_settings.machines(4),
         profiles=table,
         jobs=jobs,
@@ -151,18 +168,18 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Grid:
 def test_elastic_policies_choose_and_the_others_get_what_was_asked() -> None:
     asked = few_jobs(0).jobs.gpus.tolist()
     for name, method in METHODS.items():
-        jobs = setting_of(Case("philly", 0, name)).jobs
+        jobs = setting_of(FrontierCase("philly", 0, name)).jobs
         expected = ([1] * 6, [32] * 6) if method.elastic else (asked, asked)
         assert (jobs.gpus.tolist(), jobs.max_gpus.tolist()) == expected
-    assert setting_of(Case("philly", 0, "powerflow 0.4")).power_budget_w == pytest.approx(
+    assert setting_of(FrontierCase("philly", 0, "powerflow 0.4")).power_budget_w == pytest.approx(
         0.4 * 4 * (1000 + 8 * 400)
     )
-    assert setting_of(Case("philly", 0, "fifo")).power_budget_w == np.inf
+    assert setting_of(FrontierCase("philly", 0, "fifo")).power_budget_w == np.inf
 
 
 @pytest.mark.usefixtures("small")
 def test_a_tenant_alone_has_its_own_jobs_and_a_quarter_of_the_nodes() -> None:
-    setting = setting_of(Case("philly", 0, DEFAULT_DIAL, tenant=1))
+    setting = setting_of(FrontierCase("philly", 0, DEFAULT_DIAL, tenant=1))
     shared = few_jobs(0).jobs
     assert len(setting.machines.nodes) == 1
     assert setting.jobs.submitted_s.tolist() == shared.submitted_s[[1, 5]].tolist()
@@ -172,8 +189,8 @@ def test_a_tenant_alone_has_its_own_jobs_and_a_quarter_of_the_nodes() -> None:
 
 @pytest.mark.usefixtures("small")
 def test_who_is_misled_sees_other_prices_and_work_and_pays_the_same_tariff() -> None:
-    known = setting_of(Case("philly", 0, DEFAULT_DIAL))
-    misled = setting_of(Case("philly", 0, DEFAULT_DIAL, misled=True))
+    known = setting_of(FrontierCase("philly", 0, DEFAULT_DIAL))
+    misled = setting_of(FrontierCase("philly", 0, DEFAULT_DIAL, misled=True))
     assert known.believed_price is None
     assert np.array_equal(known.believed_work, known.jobs.work)
     assert misled.price is not None
@@ -186,7 +203,7 @@ def test_who_is_misled_sees_other_prices_and_work_and_pays_the_same_tariff() -> 
     hours_s = begins_s(0) + 3600.0 * np.arange(1000)
     noise = misled.believed_price.price_at(hours_s) / misled.price.price_at(hours_s)
     assert noise.std() == pytest.approx(0.3, rel=0.1)
-    again = setting_of(Case("philly", 0, DEFAULT_DIAL, misled=True))
+    again = setting_of(FrontierCase("philly", 0, DEFAULT_DIAL, misled=True))
     assert np.array_equal(again.believed_work, misled.believed_work)
 
 
@@ -195,7 +212,7 @@ def made_up(grid: Grid) -> dict[str, dict[str, Any]]:
     special = {"sjf": (105.0, 9.4), "gandiva": (90.0, 11.0)}
     records: dict[str, dict[str, Any]] = {}
     for case in grid.cases():
-        if not isinstance(case, Case):
+        if not isinstance(case, FrontierCase):
             records[case.name()] = {"gaps": [0.02, 0.04]}
             continue
         at = list(DIAL).index(case.method) if case.method in DIAL else -1
@@ -315,7 +332,8 @@ def test_every_hour_of_every_window_has_a_price() -> None:
     for window in WINDOWS["philly"]:
         assert not np.isnan(price(window).prices).any()
         assert not np.isnan(carbon(window).prices).any()
-        assert price(window).start_s == begins_s(window)
+        # The day before says what unpublished hours may cost.
+        assert price(window).start_s == begins_s(window) - 86_400
     # Lines of the two years' files, in USD per MWh.
     assert float(price(0).price_at(begins_s(0) + 100)) == pytest.approx(0.029177103)
     in_january_s = datetime(2022, 1, 10, 5, tzinfo=UTC).timestamp()

@@ -11,8 +11,8 @@ import pytest
 
 from lab.experiments import frame
 from lab.experiments.powerflow import experiment, settings
-from lab.experiments.powerflow.curve import Point, front, jct_at, ratio, spread
-from lab.experiments.powerflow.settings import Case, most_w, setting_of, workload
+from lab.experiments.powerflow.curve import CurvePoint, front, jct_at, ratio, spread
+from lab.experiments.powerflow.settings import PowerflowCase, most_w, setting_of, workload
 from policies.registry import build
 from simulator.engine import Engine, Pace
 from simulator.measure import measure
@@ -21,18 +21,27 @@ from tests.lab.experiments.test_analysim import needs_data
 
 pytestmark = pytest.mark.slow
 
-SWEPT = [Point(30.0, 100.0), Point(20.0, 200.0), Point(25.0, 220.0), Point(40.0, 90.0)]
+SWEPT = [
+    CurvePoint(30.0, 100.0),
+    CurvePoint(20.0, 200.0),
+    CurvePoint(25.0, 220.0),
+    CurvePoint(40.0, 90.0),
+]
 
 
 def test_the_front_leaves_out_what_is_beaten_in_both() -> None:
-    assert front(SWEPT) == [Point(20.0, 200.0), Point(30.0, 100.0), Point(40.0, 90.0)]
+    assert front(SWEPT) == [
+        CurvePoint(20.0, 200.0),
+        CurvePoint(30.0, 100.0),
+        CurvePoint(40.0, 90.0),
+    ]
 
 
 def test_between_points_the_curve_is_straight_and_beyond_its_end_flat() -> None:
     assert jct_at(SWEPT, 25.0) == 150.0
     assert jct_at(SWEPT, 99.0) == 90.0
     assert math.isnan(jct_at(SWEPT, 19.0))
-    assert ratio(SWEPT, Point(25.0, 300.0)) == 2.0
+    assert ratio(SWEPT, CurvePoint(25.0, 300.0)) == 2.0
 
 
 def test_a_spread_counts_the_ratios_there_are() -> None:
@@ -69,7 +78,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("ablation", ["", "no power-off", "clock fixed", "no buddy"])
 def test_power_stays_within_the_budget_from_beginning_to_end(ablation: Any) -> None:
-    case = Case(0, eta=0.4, ablation=ablation)
+    case = PowerflowCase(0, eta=0.4, ablation=ablation)
     name, parameters = case.policy()
     pace = Pace(interval_s=1800.0, on_events=True, check_plans=True)
     outcome = Engine(setting_of(case), build(name, parameters), pace).run()
@@ -82,17 +91,32 @@ def test_power_stays_within_the_budget_from_beginning_to_end(ablation: Any) -> N
 
 
 @pytest.mark.usefixtures("small")
+def test_no_stretch_of_the_horizon_uses_more_than_its_joules() -> None:
+    horizon_s, mean_w = 6 * 3600.0, 0.4 * most_w()
+    rules = {"energy_budget_j": mean_w * horizon_s, "energy_horizon_s": horizon_s}
+    outcome = Engine(setting_of(PowerflowCase(0, eta=1.0)), build("powerflow", rules), Pace()).run()
+    assert not np.isnan(outcome.finished_s).any()
+    drawn = measure(outcome).drawn
+    # Every world begins with all its nodes on.
+    used_j = np.cumsum(np.r_[0.0, (drawn.watts * np.diff(drawn.edges_s))[1:]])
+    begins_s = drawn.edges_s[1:]
+    ends_j = np.interp(begins_s + horizon_s, begins_s, used_j)
+    assert (ends_j - used_j).max() <= rules["energy_budget_j"] * (1 + 1e-6)
+    assert (ends_j - used_j).max() > 0.9 * rules["energy_budget_j"]
+
+
+@pytest.mark.usefixtures("small")
 def test_more_power_means_shorter_jobs_and_more_energy() -> None:
-    found = [measured(Case(0, eta=eta)) for eta in (0.3, 0.6)]
+    found = [measured(PowerflowCase(0, eta=eta)) for eta in (0.3, 0.6)]
     assert found[0].jct_s > found[1].jct_s
     assert found[0].energy_kwh < found[1].energy_kwh
 
 
-def measured(case: Case) -> Point:
+def measured(case: PowerflowCase) -> CurvePoint:
     name, parameters = case.policy()
     outcome = Engine(setting_of(case), build(name, parameters), Pace(interval_s=1800.0)).run()
     summary = measure(outcome).summary
-    return Point(summary["energy_kwh"], summary["jct_mean_s"])
+    return CurvePoint(summary["energy_kwh"], summary["jct_mean_s"])
 
 
 def test_rigid_policies_get_the_asked_gpus_and_elastic_ones_choose(
@@ -100,16 +124,23 @@ def test_rigid_policies_get_the_asked_gpus_and_elastic_ones_choose(
 ) -> None:
     monkeypatch.setattr(settings, "workload", lambda window: some_jobs())
     asked = some_jobs().gpus.tolist()
-    for case in (Case(0, baseline="FIFO"), Case(0, eta=1.0, ablation="GPU count fixed")):
+    for case in (
+        PowerflowCase(0, baseline="FIFO"),
+        PowerflowCase(0, eta=1.0, ablation="GPU count fixed"),
+    ):
         jobs = setting_of(case).jobs
         assert jobs.gpus.tolist() == jobs.max_gpus.tolist() == asked
-    for case in (Case(0, baseline="AFS-style"), Case(0, eta=1.0), Case(0, wait_price_per_h=1.0)):
+    for case in (
+        PowerflowCase(0, baseline="AFS-style"),
+        PowerflowCase(0, eta=1.0),
+        PowerflowCase(0, wait_price_per_h=1.0),
+    ):
         jobs = setting_of(case).jobs
         assert set(jobs.gpus.tolist()) == {1}
         assert set(jobs.max_gpus.tolist()) == {64}
         assert jobs.work.tolist() == some_jobs().work.tolist()
-    assert setting_of(Case(0, wait_price_per_h=1.0)).power_budget_w == math.inf
-    assert setting_of(Case(0, eta=0.5)).power_budget_w == most_w() / 2
+    assert setting_of(PowerflowCase(0, wait_price_per_h=1.0)).power_budget_w == math.inf
+    assert setting_of(PowerflowCase(0, eta=0.5)).power_budget_w == most_w() / 2
 
 
 def test_cases_are_told_apart_by_their_names() -> None:
@@ -133,7 +164,7 @@ def test_windows_hold_jobs_that_gain_from_what_they_asked_for() -> None:
 def test_reproduce_writes_results_and_a_page_with_the_curves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def shortcut(case: Case) -> dict[str, Any]:
+    def shortcut(case: PowerflowCase) -> dict[str, Any]:
         jct_s = 5000.0 if case.baseline else 3000.0 / (case.eta or 1.5)
         summary = dict.fromkeys(
             ("jct_p99_s", "makespan_s", "gpu_allocation", "preemptions", "migrations"), 1.0
@@ -167,4 +198,4 @@ def test_reproduce_writes_results_and_a_page_with_the_curves(
     assert fifo["median"] == pytest.approx(5000.0 / (3000.0 / 0.9))
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") == 5
-    assert replace(Case(0), eta=0.3).name() in page
+    assert replace(PowerflowCase(0), eta=0.3).name() in page

@@ -14,7 +14,7 @@ from lab.experiments.synergy.settings import (
     MODELS,
     SERVER_MEM_MIB,
     SIZES,
-    Case,
+    SynergyCase,
     profiles_of,
     setting_of,
     workload,
@@ -36,30 +36,33 @@ WHOLE = Share(24, SERVER_MEM_MIB)
 def test_every_cell_has_a_name_of_its_own_and_primary_ones_all_seeds() -> None:
     cases = grid()
     assert len({case.name() for case in cases}) == len(cases)
-    assert {Case("las", "tune", seed=seed) for seed in SEEDS} <= set(cases)
+    assert {SynergyCase("las", "tune", seed=seed) for seed in SEEDS} <= set(cases)
     for case in cases:
         if case.packing == "tune":
             fair = {"packing": "proportional", "migration": True, "by_money": False}
-            assert Case(**{**_facts(case), **fair}) in cases
+            assert SynergyCase(**{**_facts(case), **fair}) in cases
         if case.by_money:
-            assert Case(**{**_facts(case), "by_money": False}) in cases
+            assert SynergyCase(**{**_facts(case), "by_money": False}) in cases
 
 
-def _facts(case: Case) -> dict[str, Any]:
-    return {name: getattr(case, name) for name in Case.__dataclass_fields__}
+def _facts(case: SynergyCase) -> dict[str, Any]:
+    return {name: getattr(case, name) for name in SynergyCase.__dataclass_fields__}
 
 
 def test_jobs_are_drawn_once_for_all_that_are_compared() -> None:
-    ours, theirs = workload(Case("fifo", "tune")), workload(Case("srtf", "proportional"))
+    ours, theirs = (
+        workload(SynergyCase("fifo", "tune")),
+        workload(SynergyCase("srtf", "proportional")),
+    )
     assert np.array_equal(ours.work, theirs.work)
     assert np.array_equal(ours.submitted_s, theirs.submitted_s)
-    slower = workload(Case("fifo", "tune", load=4.5))
+    slower = workload(SynergyCase("fifo", "tune", load=4.5))
     assert np.allclose(slower.submitted_s, 2 * ours.submitted_s)
-    assert not np.array_equal(workload(Case("fifo", "tune", seed=1)).work, ours.work)
+    assert not np.array_equal(workload(SynergyCase("fifo", "tune", seed=1)).work, ours.work)
 
 
 def test_durations_and_classes_are_those_of_the_spec() -> None:
-    jobs = workload(Case("fifo", "tune"))
+    jobs = workload(SynergyCase("fifo", "tune"))
     minutes = jobs.work / 60
     assert minutes.min() >= 10**1.5
     assert minutes.max() <= 10**4
@@ -73,7 +76,7 @@ def test_durations_and_classes_are_those_of_the_spec() -> None:
 
 @needs_philly
 def test_gangs_are_powers_of_two_up_to_sixteen() -> None:
-    gpus = workload(Case("fifo", "tune", "multi", 6.0)).gpus
+    gpus = workload(SynergyCase("fifo", "tune", "multi", 6.0)).gpus
     assert set(np.unique(gpus).tolist()) <= set(SIZES)
     assert (gpus == 1).mean() > 0.5
 
@@ -101,26 +104,26 @@ def test_speed_is_one_at_the_proportional_share_of_every_server(ratio: int) -> N
 
 @needs_data
 def test_a_pool_has_what_its_servers_have() -> None:
-    apart = setting_of(Case("fifo", "opt")).machines.nodes
-    pooled = setting_of(Case("fifo", "opt", pooled=True)).machines.nodes
+    apart = setting_of(SynergyCase("fifo", "opt")).machines.nodes
+    pooled = setting_of(SynergyCase("fifo", "opt", pooled=True)).machines.nodes
     assert len(pooled) == 2
     for column in ("gpus", "cpus", "mem_mib"):
         assert getattr(apart, column).sum() == getattr(pooled, column).sum()
 
 
 def test_gains_are_paired_by_seed_and_bars_take_the_best_cell() -> None:
-    cells = [Case("fifo", p) for p in ("proportional", "tune")]
-    cells += [Case("fifo", "opt", pooled=True)]
+    cells = [SynergyCase("fifo", p) for p in ("proportional", "tune")]
+    cells += [SynergyCase("fifo", "opt", pooled=True)]
     hours = {"proportional": (80.0, 90.0), "tune": (20.0, 30.0), "opt": (19.0, 30.0)}
     records = {}
     for cell in cells:
         for seed, mean in enumerate(hours[cell.packing]):
-            name = Case(**{**_facts(cell), "seed": seed}).name()
+            name = SynergyCase(**{**_facts(cell), "seed": seed}).name()
             records[name] = {"jct_mean_s": mean * 3600, "of_bound": 0.98}
     assert gain_of(records, cells[1]) == (3.5, 3.0, 4.0)
-    money = Case("fifo", "tune", by_money=True)
+    money = SynergyCase("fifo", "tune", by_money=True)
     for seed, mean in enumerate((19.0, 30.3)):
-        records[Case(**{**_facts(money), "seed": seed}).name()] = {"jct_mean_s": mean * 3600}
+        records[SynergyCase(**{**_facts(money), "seed": seed}).name()] = {"jct_mean_s": mean * 3600}
     gain, near, speed, cheap = bars_of(records, [*cells, money])
     assert (gain.value.mean, gain.holds) == (3.5, True)
     assert (near.value.mean, near.holds) == (0.95, True)

@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from scheduler_service.wsgi import application
+from scheduler_service.api import application
 
 __all__ = ["application"]
 

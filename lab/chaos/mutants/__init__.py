@@ -1,0 +1,1 @@
+"""Guards of the safety code, removed one at a time: the tests must notice each."""
