@@ -4,25 +4,26 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 # The stamp's name holds the checksum of what was installed: another lock, another stamp.
-STAMP := .venv/installed-$(shell cksum < requirements-dev.txt | cut -d' ' -f1)
+STAMP := .venv/installed-$(shell cat requirements-dev.txt client/pyproject.toml | cksum | cut -d' ' -f1)
 N ?= 5000
-# All tests on both cores; a selection in one process, which starts sooner.
-WORKERS ?= 2
-PARALLEL := -n $(WORKERS) --dist loadgroup
+# Two work while two wait on processes; a selection runs in one, which starts sooner.
+WORKERS ?= 4
+PARALLEL = -n $(WORKERS) --max-worker-restart 0
 # Programs that are started again and again must not compile our modules each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock up demo test test-fast lint check bench fuzz clean
+.PHONY: help install lock up demo test test-fast lint check bench fuzz chaos mutants clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /make \1\t/' | expand -t 16
 
-install: $(STAMP) ## Make .venv with the locked requirements
+install: $(STAMP) ## Make .venv with the locked requirements and the client
 
-$(STAMP): requirements-dev.txt
+$(STAMP): requirements-dev.txt client/pyproject.toml
 	@echo "Installing the locked requirements into .venv (once)" >&2
 	@$(PYTHON) -m venv .venv >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable ./client >&2
 	@rm -f .venv/installed-* && touch $@
 
 # What is locked stays unless a .in file asks for another; make lock ARGS=--upgrade takes the newest.
@@ -42,6 +43,7 @@ demo: $(STAMP) ## Run a mixed workload on what make up started, and check the bi
 test: $(STAMP) ## Run the tests; make test ARGS="tests/jobs -k cancel"
 	@$(BIN)/python -m pytest $(or $(ARGS),$(PARALLEL))
 
+test-fast: WORKERS = 2
 test-fast: $(STAMP) ## Run those that need no process and little time, all day long
 	@$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile fast -m "not process and not slow" $(ARGS)
 
@@ -60,6 +62,14 @@ bench: $(STAMP) ## Print figures as JSON lines; make bench NAME=x for one
 
 fuzz: $(STAMP) ## Fuzz the API from its schema; make fuzz N=100000 for a campaign
 	@$(BIN)/python -m tests.fuzz --requests $(N)
+
+chaos: N = 60
+chaos: SEED = 1
+chaos: $(STAMP) ## Hurt a stack of its own and check every promise; N=1000 SEED=2, CRASH=all
+	@$(BIN)/python -m lab.chaos run --faults $(N) --seed $(SEED) $(if $(CRASH),--crash $(CRASH))
+
+mutants: $(STAMP) ## Remove each guard of the safety code in turn: do the tests notice?
+	@$(BIN)/python -m lab.chaos mutants
 
 clean: ## Remove .venv and caches; the data in var/ stays
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache

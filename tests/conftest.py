@@ -17,7 +17,7 @@ from scheduler_service.embedded import broker, postgres
 from scheduler_service.embedded.ports import free_port
 from scheduler_service.embedded.program import running
 
-pytest_plugins = ["tests.examples", "tests.kinds"]
+pytest_plugins = ["tests.compile_kernels", "tests.examples", "tests.kinds"]
 
 
 def pytest_configure() -> None:
@@ -56,7 +56,7 @@ def database_url(throwaway_directory: Path) -> Iterator[str]:
 def django_db_modify_db_settings(database_url: str, request: pytest.FixtureRequest) -> None:
     """pytest-django calls it before it makes the test database, one for each worker."""
     current = connections["default"].settings_dict
-    wanted = environment.database(database_url, "all")
+    wanted = environment.database(database_url, "all", settings.DATABASE_TIMEOUTS_S)
     current.update({key: wanted[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
 
