@@ -34,9 +34,6 @@ from scheduling.snapshot.profile_tensors import profile_table
 from scheduling.snapshot.remaining import Where, remaining_s, steps_per_s
 from tariffs.curves import price_curves
 
-# Indexed by the position that queries.NODES gives each state, counted from one; 8 boots.
-_NODE_STATES = np.array([-1, 0, 1, 2, 3, 3, 3, 3, 4])
-
 
 def load_snapshot(cluster: Cluster, *, now: datetime, seed: int) -> Snapshot:
     outermost = not connection.in_atomic_block
@@ -181,7 +178,6 @@ def _held_types(placements: Placements, nodes: NodeTable) -> Rows:
 def _node_table(nodes: Rows, partition_ids: Rows, classes: NodeClasses) -> NodeTable:
     free_gpus = np.where(classes.closed, 0, nodes["healthy"] & ~nodes["held"])
     translated = {
-        "state": _NODE_STATES[nodes["state"]],
         "partition": _row_of(nodes["partition"], partition_ids),
         "gpu_type": classes.row_of_node,
         "free_gpus": _mask(free_gpus),

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduling.snapshot.copy_read import Rows
+from scheduling.snapshot.node_owners import ANYBODY, NOBODY, owners
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 
 MOST_TYPES = 64
-# Whose a node is: everybody's, or nobody's in this round.
-ANYBODY, NOBODY = -1, -2
 
 
 class NodeClasses(NamedTuple):
@@ -42,7 +41,7 @@ class _Class(NamedTuple):
 def classify(jobs: Rows, nodes: Rows, tenants: Rows, kind: I64, types: int) -> NodeClasses:
     """`kind` is every node's row among the `types` GPU types."""
     needed = int(np.bitwise_or.reduce(jobs["needs"].astype(np.int64), initial=0))
-    owner = _owners(jobs, nodes, tenants, kind)
+    owner = owners(jobs, nodes, tenants, kind)
     columns = zip(kind.tolist(), (nodes["offers"] & needed).tolist(), owner.tolist(), strict=True)
     of_node = [_Class(*each) for each in columns]
     rows = _rows(of_node, types)
@@ -100,47 +99,3 @@ def _mask(asked: int, needs: int, tenant: int, *, listed: list[_Class]) -> int:
         for row, each in enumerate(listed)
         if asked >> each.kind & 1 and needs & ~each.offers == 0 and each.owner in (ANYBODY, tenant)
     )
-
-
-def _owners(jobs: Rows, nodes: Rows, tenants: Rows, kind: I64) -> I64:
-    """Of nodes that are one tenant's at a time: whoever is there, or who may come in this round."""
-    owner = np.where(nodes["alone"] > 0, nodes["holder"], ANYBODY).astype(np.int64)
-    empty = np.flatnonzero((nodes["alone"] > 0) & (nodes["holder"] < 0))
-    if len(empty):
-        owner[empty] = NOBODY
-        demand = _demand(jobs, tenants, nodes, owner)
-        for node in empty.tolist():
-            owner[node] = _next_tenant(demand, int(kind[node]), int(nodes["gpus"][node]))
-    return owner
-
-
-class _Demand:
-    """GPUs that a tenant's queue could use beyond what is free on nodes that are its own."""
-
-    __slots__ = ("gpus", "tenant", "types")
-
-    def __init__(self, tenant: int, gpus: int, types: int) -> None:
-        self.tenant, self.gpus, self.types = tenant, gpus, types
-
-
-def _demand(jobs: Rows, tenants: Rows, nodes: Rows, owner: I64) -> list[_Demand]:
-    """Who has least for its weight comes first, so that nobody waits for ever."""
-    may_start = (jobs["state"] == 0) & (jobs["held"] == 0) & (jobs["unmet"] == 0)
-    free = np.bitwise_count((nodes["healthy"] & ~nodes["held"]).astype(np.int64).view(np.uint64))
-    turn = np.lexsort((tenants["id"], tenants["used_gpus"] / tenants["weight"]))
-    found = []
-    for tenant in tenants["id"][turn].tolist():
-        own = may_start & (jobs["tenant"] == tenant)
-        if own.any():
-            gpus = int(jobs["max_gpus"][own].sum()) - int(free[owner == tenant].sum())
-            types = int(np.bitwise_or.reduce(jobs["gpu_types"][own].astype(np.int64)))
-            found.append(_Demand(tenant, gpus, types))
-    return found
-
-
-def _next_tenant(demand: list[_Demand], kind: int, gpus: int) -> int:
-    for each in demand:
-        if each.gpus > 0 and each.types >> kind & 1:
-            each.gpus -= gpus
-            return each.tenant
-    return NOBODY

@@ -11,6 +11,7 @@ stopped again meanwhile. What it leaves is free only once it has stopped.
 """
 
 from clusters.services.site_power import SWITCHED_ON
+from policies.contract.snapshot import NodeState
 from scheduling.snapshot.copy_read import Column, Query, second_selected, selected
 
 TENANT_WINDOW = 10_000
@@ -34,12 +35,13 @@ CROSS JOIN LATERAL jsonb_to_recordset(attempt.relocation->'pieces')
 WHERE attempt.cluster_id = {{cluster}} AND {_MOVING}
 """
 
-# Counted from one; load.py says which of the contract's states each is. 8 boots.
+# As the policies' contract numbers them.
 _NODE_STATE = f"""
-CASE WHEN node.state = 'joining' AND node.state_reason = '{SWITCHED_ON}' THEN 8
-     ELSE array_position(
-         ARRAY['ready', 'draining', 'off', 'joining', 'drained', 'lost', 'quarantined'],
-         node.state) END
+CASE WHEN node.state = 'joining' AND node.state_reason = '{SWITCHED_ON}' THEN {NodeState.BOOTING:d}
+     WHEN node.state = 'ready' THEN {NodeState.READY:d}
+     WHEN node.state = 'draining' THEN {NodeState.DRAINING:d}
+     WHEN node.state = 'off' THEN {NodeState.OFF:d}
+     ELSE {NodeState.UNAVAILABLE:d} END
 """
 
 _NODES = (

@@ -1,6 +1,7 @@
 """Events of many jobs: in an order that misses nothing, and at no cost while nothing happens."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -177,12 +178,17 @@ LINK = {"dbname", "user", "password", "host", "port"}
 async def at_rest(stream: Any, many: Any, newest: int, tenant_id: int) -> None:
     """What was there before it came has been told, and a line was written since."""
     while True:
-        written = len(stream.content)
-        while len(stream.content) == written:
-            await asyncio.sleep(0.01)
+        while not stream.pieces.empty():
+            stream.pieces.get_nowait()
+        await stream.next()
         told_all = not any(told.is_set() for told in many._waiting.of(tenant_id))
         if told_all and many._told_until >= newest:
             return
+
+
+def place_of(stream: Any) -> int:
+    """Up to where it was told, by what came and was not read yet."""
+    return max(map(int, re.findall(rb"id: (\d+)\n", stream.content)), default=0)
 
 
 def test_at_rest_nobody_asks_the_database(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,11 +207,30 @@ def test_at_rest_nobody_asks_the_database(jobs: list[Job], monkeypatch: pytest.M
             monkeypatch.setattr(many, "_page", None)
             await in_thread(place, theirs)
             async with asyncio.timeout(PATIENCE_S):
-                while many._told_until == before:
+                while place_of(stream) <= before:
                     await asyncio.sleep(0.01)
-            await stream.until(b"id: %d\n" % many._told_until)
 
     run(act, ours.tenant)
+
+
+def test_who_comes_during_a_look_shares_the_next(
+    jobs: list[Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    look = many_events.ManyEventFollowers._look
+
+    async def counted(self: Any) -> None:
+        looks.append(1)
+        await look(self)
+
+    monkeypatch.setattr(many_events.ManyEventFollowers, "_look", counted)
+
+    async def act(client: Client) -> None:
+        many = client.app.followers.many  # type: ignore[attr-defined]
+        await asyncio.gather(*[many.look() for _ in range(20)])
+
+    run(act, jobs[0].tenant)
+    assert len(looks) == 2
 
 
 def test_many_are_told_by_one_read(jobs: list[Job], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from scheduler_service.factories import (
 from scheduling.explain import explain
 from scheduling.round import run_round
 from scheduling.snapshot.load import load_snapshot
+from tenancy.models import Tenant
 
 pytestmark = pytest.mark.django_db
 
@@ -32,8 +33,8 @@ def snapshot(cluster: Cluster) -> Any:
     return load_snapshot(cluster, now=NOW, seed=1)
 
 
-def occupy(tenant: str, node: Node) -> None:
-    attempt = hold(make_tenant(tenant), node)
+def occupy(tenant: Tenant, node: Node) -> None:
+    attempt = hold(tenant, node)
     Job.objects.filter(pk=attempt.job_id).update(state="placed", placed_at=NOW)
 
 
@@ -138,10 +139,45 @@ def test_a_gang_that_needs_all_nodes_is_not_starved() -> None:
     assert gang.state == "placed"
 
 
+@pytest.mark.parametrize(
+    "unusable",
+    [{"state": "drained"}, {"state": "off"}, {"container_tool": ""}],
+    ids=["drained", "off", "no containers"],
+)
+def test_a_node_that_cannot_start_it_takes_no_tenants_demand(unusable: dict[str, Any]) -> None:
+    """The first of two empty nodes once took the only job's, and the second was nobody's."""
+    cluster, kind = make_cluster(), make_gpu_type()
+    make_nodes(cluster, kind, 1, prefix="first", gpus=4, **OPEN | unusable)
+    (able,) = make_nodes(cluster, kind, 1, prefix="second", gpus=4, **OPEN)
+    (job,) = make_jobs(cluster, make_tenant(), 1, image="train:1")
+    run_round(cluster.pk, now=NOW)
+    assert nodes_of(job) == {able.pk}
+
+
+def test_who_may_hold_no_more_keeps_no_empty_nodes() -> None:
+    cluster, kind = make_cluster(), make_gpu_type()
+    make_nodes(cluster, kind, 1, gpus=4, **OPEN)
+    make_jobs(cluster, make_tenant("a", gpu_quota=0), 9)
+    (job,) = make_jobs(cluster, make_tenant("b"), 1)
+    run_round(cluster.pk, now=NOW)
+    job.refresh_from_db()
+    assert job.state == "placed"
+
+
+def test_free_gpus_that_lie_apart_leave_an_empty_node_to_their_tenant() -> None:
+    cluster, kind, tenant = make_cluster(), make_gpu_type(), make_tenant("a")
+    nodes = make_nodes(cluster, kind, 3, gpus=4, **OPEN)
+    for node in nodes[:2]:
+        occupy(tenant, node)
+    (job,) = make_jobs(cluster, tenant, 1, min_gpus=4, max_gpus=4, span="node")
+    run_round(cluster.pk, now=NOW)
+    assert nodes_of(job) == {nodes[2].pk}
+
+
 def test_waiting_for_another_tenant_to_leave_is_explained() -> None:
     cluster, kind = make_cluster(), make_gpu_type()
     (node,) = make_nodes(cluster, kind, 1, gpus=4, **OPEN)
-    occupy("a", node)
+    occupy(make_tenant("a"), node)
     (job,) = make_jobs(cluster, make_tenant("b"), 1)
     run_round(cluster.pk, now=NOW)
     job.refresh_from_db()
@@ -169,7 +205,7 @@ def test_more_classes_than_there_are_bits_close_nodes_and_break_nothing() -> Non
     kinds = [make_gpu_type(f"T{number}") for number in range(60)]
     nodes = make_nodes(cluster, kinds[0], 10, gpus=2, **OPEN)
     for number, node in enumerate(nodes):
-        occupy(f"t{number}", node)
+        occupy(make_tenant(f"t{number}"), node)
     seen = snapshot(cluster)
     assert (len(seen.gpu_types), GpuType.objects.count()) == (64, 60)
     assert sorted(seen.nodes.free_gpus.tolist()) == [0] * 5 + [0b10] * 5

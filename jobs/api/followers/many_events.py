@@ -71,6 +71,8 @@ class ManyEventFollowers:
         self._rung = asyncio.Event()
         # Whoever was not told until here has missed nothing.
         self._told_until = 0
+        # Two looks at once would tell everybody twice; who comes meanwhile shares the next.
+        self._looking, self._begun, self._looked = asyncio.Lock(), 0, 0
 
     def ring(self) -> None:
         """Some job has moved."""
@@ -89,7 +91,15 @@ class ManyEventFollowers:
                 logger.warning("events not looked at: %s", type(error).__name__)
 
     async def look(self) -> None:
-        """Tell those whose events are new."""
+        """Tell those whose events are new, of a moment after the call."""
+        came = self._begun
+        async with self._looking:
+            if self._looked <= came:
+                self._begun += 1
+                await self._look()
+                self._looked = self._begun
+
+    async def _look(self) -> None:
         async with self._pool.transaction(ALL) as link:
             (row,) = await (await link.execute(LOOK, prepare=True)).fetchall()
             settled, begin_at = self._horizon.take(Look(*row)), self._told_until
@@ -103,7 +113,7 @@ class ManyEventFollowers:
         for number in moved:
             for told in self._waiting.of(number):
                 told.set()
-        self._told_until = max(self._told_until, settled)
+        self._told_until = settled
 
     async def follow(self, wanted: ManyEventsToFollow, ask: AsgiRequest, send: Send) -> None:
         number = wanted.caller.tenant_id or EVERYBODY

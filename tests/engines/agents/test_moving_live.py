@@ -28,13 +28,14 @@ from tests.engines.agents.nodes import join_token
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
-def _until(holds: Callable[[], Any], what: str) -> Any:
+def _until(holds: Callable[[], Any], what: str | Callable[[], str]) -> Any:
     ends_s = monotonic() + PATIENCE_S
     while not (found := holds()):
-        assert monotonic() < ends_s, f"not within {PATIENCE_S:.0f} s: {what}"
+        said = what if isinstance(what, str) else what()
+        assert monotonic() < ends_s, f"not within {PATIENCE_S:.0f} s: {said}"
         sleep(0.1)
     return found
 
@@ -70,7 +71,10 @@ def _running_past(job: Job, number: int, step: int) -> Attempt:
         there = job.state == "running" and job.work_done > step
         return Attempt.objects.filter(job=job, number=number).first() if there else None
 
-    attempt = _until(found, f"attempt {number} runs past step {step}: {job.state} {job.reason}")
+    def said() -> str:
+        return f"attempt {number} runs past step {step}: {job.state} {job.reason} {job.work_done}"
+
+    attempt = _until(found, said)
     assert isinstance(attempt, Attempt)
     return attempt
 
