@@ -50,12 +50,15 @@ def owners(jobs: Rows, nodes: Rows, tenants: Rows, kind: I64) -> I64:
     owner[empty] = NOBODY
     turn = [np.flatnonzero(empty & (nodes["state"] == state)) for state in _STARTS_ON]
     if any(map(len, turn)):
-        _give(np.concatenate(turn), owner, jobs, nodes, tenants, kind)
+        _give(np.concatenate(turn).tolist(), owner, nodes, kind, _demand(jobs, tenants))
     return owner
 
 
-def _give(turn: I64, owner: I64, jobs: Rows, nodes: Rows, tenants: Rows, kind: I64) -> None:
-    """The empty nodes, each to the first that can use it and still needs some."""
+_DemandOf = dict[int, list[_Demand]]
+
+
+def _give(empty: list[int], owner: I64, nodes: Rows, kind: I64, demand: _DemandOf) -> None:
+    """Each to the first tenant that can use it and still needs some."""
     places = [
         _Place(*each)
         for each in zip(
@@ -63,7 +66,6 @@ def _give(turn: I64, owner: I64, jobs: Rows, nodes: Rows, tenants: Rows, kind: I
         )
     ]
     free = np.bitwise_count((nodes["healthy"] & ~nodes["held"]).astype(np.int64).view(np.uint64))
-    demand = _demand(jobs, tenants)
     for node in np.flatnonzero((owner >= 0) & (nodes["state"] == NodeState.READY)).tolist():
         for each in demand.get(int(owner[node]), ()):
             if each.fits(places[node]):
@@ -72,11 +74,11 @@ def _give(turn: I64, owner: I64, jobs: Rows, nodes: Rows, tenants: Rows, kind: I
     waiting = {
         place: deque(each for each in everybody if each.fits(place)) for place in set(places)
     }
-    for node in turn.tolist():
+    for node in empty:
         owner[node] = _next_tenant(waiting[places[node]], int(free[node]))
 
 
-def _demand(jobs: Rows, tenants: Rows) -> dict[int, list[_Demand]]:
+def _demand(jobs: Rows, tenants: Rows) -> _DemandOf:
     """By tenant: who has least for its weight comes first, so that nobody waits for ever."""
     may_start = (jobs["state"] == 0) & (jobs["held"] == 0) & (jobs["unmet"] == 0)
     names = ("tenant", "partition", "gpu_types", "needs")
@@ -88,13 +90,14 @@ def _demand(jobs: Rows, tenants: Rows) -> dict[int, list[_Demand]]:
     left_of = dict(zip(tenants["id"].tolist(), left.tolist(), strict=True))
     turn = np.lexsort((tenants["id"], used / tenants["weight"]))
     # Who may hold no more would keep empty nodes from those who may.
-    found: dict[int, list[_Demand]] = {
+    found: _DemandOf = {
         tenant: [] for tenant in tenants["id"][turn].tolist() if left_of[tenant] > 0
     }
     for column, count in zip(distinct.T.tolist(), gpus.tolist(), strict=True):
-        tenant = column[0]
+        tenant, partition, types, needs = column
         if tenant in found:
-            found[tenant].append(_Demand(*column, int(min(count, left_of[tenant]))))
+            asked = int(min(count, left_of[tenant]))
+            found[tenant].append(_Demand(tenant, partition, types, needs, asked))
     return found
 
 
