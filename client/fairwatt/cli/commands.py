@@ -38,4 +38,5 @@ COMMANDS = {
     "join": CommandPlace("nodes", "Print the one command that adds a machine."),
     "policy": CommandPlace("policy", "List policies, show one, or set a cluster's."),
     "tariff": CommandPlace("tariff", "List tariffs, show prices, import hourly ones."),
+    "webhook": CommandPlace("webhook", "Have an address told of events: add, list, send again."),
 }

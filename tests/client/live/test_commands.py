@@ -249,7 +249,7 @@ def test_every_command_explains_itself(name: str, cli: Cli) -> None:
     asked = cli(name, "--help")
     assert asked.code == 0
     assert "Usage:" in asked.out
-    assert "--json" in asked.out or name in {"policy", "tariff", "profile"}
+    assert "--json" in asked.out or name in {"policy", "tariff", "profile", "webhook"}
 
 
 def test_completion_knows_commands_and_flags(cli: Cli) -> None:
