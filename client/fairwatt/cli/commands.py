@@ -13,6 +13,7 @@ COMMANDS = {
     "submit": CommandPlace("submit", "Submit a job, from a file or from flags."),
     "run": CommandPlace("submit", "Submit, follow, and end with the job's exit code."),
     "array": CommandPlace("submit", "Submit many jobs of one kind as one array."),
+    "arrays": CommandPlace("arrays", "List arrays, or say how the jobs of one stand."),
     "ls": CommandPlace("jobs", "List jobs, newest first; -w goes on with those that move."),
     "events": CommandPlace("events", "How jobs moved; -f follows them."),
     "show": CommandPlace("jobs", "Show one job, its moves and its attempts."),
