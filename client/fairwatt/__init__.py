@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from fairwatt.job_file import JobFileError, read_job_file
     from fairwatt.profiles import ProfileError
+    from fairwatt.receiving import WebhookMessage, WebhookRefused, verify_webhook
     from fairwatt.structs.arrays import ArraySpec
     from fairwatt.structs.jobs import (
         ArtifactPath,
@@ -72,6 +73,7 @@ _HOMES = {
     "JobFileError": "job_file",
     "read_job_file": "job_file",
     "ProfileError": "profiles",
+    **dict.fromkeys(("WebhookMessage", "WebhookRefused", "verify_webhook"), "receiving"),
     "ArraySpec": "structs.arrays",
     **dict.fromkeys(
         (
@@ -163,6 +165,8 @@ __all__ = [
     "Trace",
     "Unreachable",
     "WaitedTooLong",
+    "WebhookMessage",
+    "WebhookRefused",
     "Workdir",
     "checkpoint",
     "checkpoint_dir",
@@ -173,6 +177,7 @@ __all__ = [
     "progress",
     "read_job_file",
     "restore",
+    "verify_webhook",
 ]
 
 

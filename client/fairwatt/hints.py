@@ -8,6 +8,9 @@ BY_CODE = {
     "job_not_queued": "It has started already: `fairwatt show ID` says where it is.",
     "deadline_passed": "Give a deadline that lies ahead.",
     "no_log": "It has not printed yet: `fairwatt why ID` says whether it runs.",
+    "delivery_pending": "Wait: `fairwatt webhook deliveries` says how it goes.",
+    "url_taken": "`fairwatt webhook ls` shows it; `fairwatt webhook rm` deletes one.",
+    "private_address": "Give a public address, or ask an operator to set WEBHOOK_NETWORKS.",
     "no_filter": "Name the jobs to cancel, or at least one filter.",
 }
 BY_STATUS = {

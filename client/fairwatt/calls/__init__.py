@@ -14,6 +14,7 @@ from fairwatt.calls.simulations import SimulationCalls
 from fairwatt.calls.tariffs import TariffCalls
 from fairwatt.calls.uploads import UploadCalls
 from fairwatt.calls.watch import WatchCalls
+from fairwatt.calls.webhooks import WebhookCalls
 
 
 class Calls(
@@ -30,6 +31,7 @@ class Calls(
     SimulationCalls,
     UploadCalls,
     ArtifactCalls,
+    WebhookCalls,
     Connected,
 ):
     """What `Client` and `AsyncClient` can do."""

@@ -13,6 +13,7 @@ COMMANDS = {
     "submit": CommandPlace("submit", "Submit a job, from a file or from flags."),
     "run": CommandPlace("submit", "Submit, follow, and end with the job's exit code."),
     "array": CommandPlace("submit", "Submit many jobs of one kind as one array."),
+    "arrays": CommandPlace("arrays", "List arrays, or say how the jobs of one stand."),
     "ls": CommandPlace("jobs", "List jobs, newest first; -w goes on with those that move."),
     "events": CommandPlace("events", "How jobs moved; -f follows them."),
     "show": CommandPlace("jobs", "Show one job, its moves and its attempts."),
@@ -38,4 +39,5 @@ COMMANDS = {
     "join": CommandPlace("nodes", "Print the one command that adds a machine."),
     "policy": CommandPlace("policy", "List policies, show one, or set a cluster's."),
     "tariff": CommandPlace("tariff", "List tariffs, show prices, import hourly ones."),
+    "webhook": CommandPlace("webhook", "Have an address told of events: add, list, send again."),
 }

@@ -39,6 +39,9 @@ def end_of(error: BaseException) -> int:
         return USAGE
     if "FairwattError" in kinds:
         return _told(error, kinds)
+    if isinstance(error, OSError) and error.filename is not None:
+        say(f"{error.filename}: {error.strerror}.\nGive a path that this user can read and write.")
+        return 1
     raise error
 
 

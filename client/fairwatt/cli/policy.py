@@ -72,18 +72,18 @@ def set_(
 ) -> None:
     """Have a cluster scheduled by another policy, from its next round on."""
     with connected() as client:
-        found = client.set_policy(name, _parameters(parameter or []), cluster=cluster)
+        found = client.set_policy(name, parameters_of(parameter or []), cluster=cluster)
     as_json(found) if json else rows([found], CLUSTERS, json=False)
 
 
-def _parameters(items: list[str]) -> dict[str, Any]:
+def parameters_of(items: list[str]) -> dict[str, Any]:
     return dict(_pair(item) for item in items)
 
 
 def _pair(item: str) -> tuple[str, Any]:
     name, equals, value = item.partition("=")
     if not equals:
-        raise FairwattError(f"{item!r} has no value.", "Write -p NAME=VALUE.")
+        raise FairwattError(f"{item!r} has no value.", "Write NAME=VALUE.")
     try:
         return name, decode(value)
     except DecodeError:

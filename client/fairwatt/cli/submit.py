@@ -9,7 +9,7 @@ from msgspec import structs
 from fairwatt.cli.ends import say
 from fairwatt.cli.following import followed
 from fairwatt.cli.job_options import spec_of, with_job_flags
-from fairwatt.cli.progress import measured
+from fairwatt.cli.progress import measured, working
 from fairwatt.cli.session import connected
 from fairwatt.cli.show import Json, as_json, put
 from fairwatt.errors import FairwattError, Invalid, Refused
@@ -78,6 +78,7 @@ def run(
 def array(
     words: Words = None,
     size: Annotated[int, typer.Option(help="How many jobs; each gets its index.")] = 1,
+    folder: Folder = None,
     key: Key = None,
     json: Json = False,
     *,
@@ -88,16 +89,16 @@ def array(
     fairwatt array --size 100 sweep.yaml
     """
     with connected() as client:
-        spec, file = _described(words, fields)
+        spec, file = _described(words, _with_folder(client, folder, fields))
         name = spec.name or (Path(spec.argv[-1]).stem if spec.argv else "array")
-        made = _sent(
-            lambda: client.submit_array(ArraySpec(name=name, size=size, job=spec), key=key), file
-        )
+        whole = ArraySpec(name=name, size=size, job=spec)
+        with working(f"submitting {size} jobs"):
+            made = _sent(lambda: client.submit_array(whole, key=key), file)
     if json:
         as_json(made)
         return
     put(f"array {made.id}  {made.name}  {made.size} jobs")
-    say(f"Next: fairwatt ls --array {made.id}")
+    say(f"Next: fairwatt arrays {made.id}   fairwatt ls --array {made.id}")
 
 
 def _with_folder(client: Client, folder: Path | None, fields: dict[str, Any]) -> dict[str, Any]:

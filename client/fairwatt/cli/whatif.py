@@ -7,13 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from fairwatt.cli.ends import INTERRUPTED, say
-from fairwatt.cli.progress import measured
+from fairwatt.cli.policy import parameters_of
+from fairwatt.cli.progress import measured, working
 from fairwatt.cli.session import connected
 from fairwatt.cli.show import Column, Json, as_json, facts, rows
 from fairwatt.cli.units import clock, duration, energy, now, seconds_of
-from fairwatt.errors import FairwattError
+from fairwatt.errors import FairwattError, Invalid
 from fairwatt.structs.whatif import (
     Generate,
+    GpuModel,
     Machines,
     Nodes,
     PolicyChoice,
@@ -26,7 +28,8 @@ from fairwatt.synchronous import Client
 
 app = typer.Typer(rich_markup_mode=None)
 Policies = Annotated[
-    list[str] | None, typer.Option("--policy", "-p", help="May be repeated: they are compared.")
+    list[str] | None,
+    typer.Option("--policy", "-p", help="NAME, or NAME:PARAMETER=VALUE,…; repeat it to compare."),
 ]
 FIGURES: list[tuple[str, str]] = [
     ("JOBS", "jobs"),
@@ -63,7 +66,7 @@ def whatif(
         home = client.cluster_named(cluster)
         names = list(dict.fromkeys([home.policy, *(policy or [])]))
         spec = SimulationSpec(policies=_choices(names), live=True, cluster=home.name)
-        _simulated(client, spec, json)
+        _simulated(client, spec, None, json)
 
 
 @app.command()
@@ -73,6 +76,8 @@ def simulate(
     cluster: Annotated[str | None, typer.Option(help="On the machines of this cluster.")] = None,
     nodes: Annotated[int | None, typer.Option(help="On so many nodes instead.")] = None,
     gpus: Annotated[int, typer.Option(help="GPUs of each of these nodes.")] = 8,
+    gpu_type: Annotated[str | None, typer.Option(help="Theirs: it says what they draw.")] = None,
+    tariff: Annotated[str | None, typer.Option(help="What energy costs; else a cluster's.")] = None,
     jobs: Annotated[int, typer.Option(help="Without a trace: draw so many jobs.")] = 200,
     load: Annotated[float, typer.Option(help="GPU time asked for, over what there is.")] = 0.8,
     seeds: Annotated[int, typer.Option(help="How often each policy runs.")] = 1,
@@ -81,28 +86,44 @@ def simulate(
 ) -> None:
     """Try policies on a trace in the wind tunnel, on a cluster's machines or on others.
 
-    fairwatt simulate trace.jsonl -p fairwatt -p fifo --nodes 16
+    fairwatt simulate trace.jsonl -p fairwatt -p fifo --nodes 16 --gpu-type A100 --tariff spot
     """
     with connected() as client:
-        machines = Machines(nodes=[Nodes(count=nodes, gpus=gpus)]) if nodes else None
+        machines = _machines(client, nodes, gpus, gpu_type) if nodes else None
         spec = SimulationSpec(
             policies=_choices(policy or ["fairwatt", "fifo-backfill"]),
             trace=Trace(_lines(trace)) if trace else None,
             generate=None if trace else Generate(jobs=jobs, load=load),
             cluster=None if machines else client.cluster_named(cluster).name,
             machines=machines,
+            tariff=tariff,
             seeds=list(range(seeds)),
         )
-        simulation_id = _simulated(client, spec, json)
+        simulation_id = _simulated(client, spec, trace, json)
         if report is not None:
             report.write_bytes(client.simulation_report(simulation_id))
             say(f"Report: {report}")
 
 
+def _machines(client: Client, nodes: int, gpus: int, gpu_type: str | None) -> Machines:
+    if gpu_type is None:
+        return Machines(nodes=[Nodes(count=nodes, gpus=gpus)])
+    known = {each.name: each for each in client.gpu_types()}
+    if gpu_type not in known:
+        there = ", ".join(sorted(known)) or "none"
+        raise FairwattError(f"There is no GPU type {gpu_type!r}.", f"There are: {there}.")
+    found = known[gpu_type]
+    model = GpuModel(
+        name=gpu_type, idle_w=found.idle_w, max_w=found.max_w, mem_mib=found.memory_mib
+    )
+    return Machines(nodes=[Nodes(count=nodes, gpus=gpus, gpu_type=gpu_type)], gpus=[model])
+
+
 def _budget(client: Client, watts: int, lasting: str, cluster: str | None, json: bool) -> None:
     until = now() + timedelta(seconds=seconds_of(lasting))
     spec = PowerBudgetSpec(watts=watts, ends_at=until, dry_run=True)
-    found = client.power_budget(spec, cluster=cluster)
+    with working("asking what it would do"):
+        found = client.power_budget(spec, cluster=cluster)
     if json:
         as_json(found)
         return
@@ -124,8 +145,11 @@ def _budget(client: Client, watts: int, lasting: str, cluster: str | None, json:
     )
 
 
-def _simulated(client: Client, spec: SimulationSpec, json: bool) -> int:
-    made = client.simulate(spec)
+def _simulated(client: Client, spec: SimulationSpec, trace: Path | None, json: bool) -> int:
+    try:
+        made = client.simulate(spec)
+    except Invalid as error:
+        raise _in_file(error, trace) from error
     try:
         with measured(f"simulation {made.id}") as advance:
             for state in client.simulation_progress(made.id):
@@ -144,6 +168,19 @@ def _simulated(client: Client, spec: SimulationSpec, json: bool) -> int:
     return made.id
 
 
+def _in_file(error: Invalid, trace: Path | None) -> FairwattError:
+    """What is wrong in the trace is said at its line."""
+    prefix = "/trace/lines/"
+    found = [fault for fault in error.faults if fault.pointer.startswith(prefix)]
+    if trace is None or not found:
+        return error
+    line, detail = found[0].pointer.removeprefix(prefix), found[0].detail
+    return FairwattError(
+        f"{trace}:{line}: {detail.removeprefix(f'Line {line}: ')}",
+        'A line is such as {"submitted_s": 0, "duration_s": 60, "gpus": 1}.',
+    )
+
+
 def _compared(found: Results) -> None:
     shown = [(title, name) for title, name in FIGURES if any(name in r.figures for r in found.rows)]
     columns: list[Column[Any]] = [("POLICY", lambda row: row.label), ("SEED", lambda row: row.seed)]
@@ -160,7 +197,14 @@ def _why(error: str, runs: list[Any]) -> str:
 
 
 def _choices(names: list[str]) -> list[PolicyChoice]:
-    return [PolicyChoice(name=name) for name in names]
+    return [_choice(text) for text in names]
+
+
+def _choice(text: str) -> PolicyChoice:
+    """Two of one policy are told apart by their parameters."""
+    name, colon, given = text.partition(":")
+    parameters = parameters_of(given.split(",")) if colon else {}
+    return PolicyChoice(name=name, label=text if colon else "", parameters=parameters)
 
 
 def _lines(trace: Path) -> str:

@@ -8,6 +8,7 @@ import typer
 from fairwatt.calls.forecasts import When, Why
 from fairwatt.cli.cost import sums_text
 from fairwatt.cli.ends import say
+from fairwatt.cli.progress import working
 from fairwatt.cli.session import connected
 from fairwatt.cli.show import Json, as_json, bold, facts, put
 from fairwatt.cli.units import ago, clock, energy, money, now
@@ -124,7 +125,8 @@ def when(
 ) -> None:
     """When a queued job starts and ends, with an interval, and what it is expected to cost."""
     with connected() as client:
-        found = client.when(job_id, fresh=fresh)
+        with working("forecasting"):
+            found = client.when(job_id, fresh=fresh)
         job = client.job(job_id)
     if json:
         as_json(found)

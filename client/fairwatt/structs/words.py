@@ -43,6 +43,12 @@ class ArtifactState(Word):
     REFUSED = "refused"
 
 
+class DeliveryState(Word):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
 class NodeState(Word):
     JOINING = "joining"
     READY = "ready"

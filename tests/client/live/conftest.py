@@ -1,6 +1,7 @@
 """One running service for all these tests: the whole of `make up`, with its four emulated nodes.
 
-`CLIENT_TEST_VAR` names the directory of one that runs already, for those who run this all day.
+`CLIENT_TEST_VAR` names the directory of one that runs already, for those who run this all day; with
+`WEBHOOK_NETWORKS=127.0.0.0/8`, since receivers of webhooks are here.
 """
 
 import json
@@ -77,7 +78,7 @@ def service() -> Iterator[Service]:
 
 def _started(home: Path) -> Iterator[Service]:
     log = home / "log"
-    outer = environment(home, free_port())
+    outer = environment(home, free_port()) | {"WEBHOOK_NETWORKS": "127.0.0.0/8"}
     outer.pop("PYTHONDONTWRITEBYTECODE", None)
     with log.open("wb") as output:
         process = subprocess.Popen(COMMAND, cwd=BASE_DIR, env=outer, stdout=output, stderr=output)

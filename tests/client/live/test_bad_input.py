@@ -132,6 +132,14 @@ def test_a_broken_job_file(cli: Cli, tmp_path: Path) -> None:
     assert "Did you mean `gpus`?" in cli("submit", "job.yaml").err
 
 
+def test_a_broken_trace(cli: Cli, tmp_path: Path) -> None:
+    sound = '{"submitted_s": 0, "duration_s": 60, "gpus": 1}\n'
+    (tmp_path / "trace.jsonl").write_text(sound + sound.replace("gpus", "gpu"))
+    said = cli("simulate", "trace.jsonl", "-p", "fifo", "--nodes", "2")
+    assert said.code == 1
+    assert "trace.jsonl:2: " in said.err
+
+
 def test_what_the_service_refuses_of_a_file_has_its_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("argv: ['true']\n\ngpus: 5000\n")
     said = cli("submit", "job.yaml")
@@ -155,6 +163,10 @@ def test_what_the_service_refuses_of_a_file_has_its_line(cli: Cli, tmp_path: Pat
         (("whatif",), 1, "Ask about a power budget or about policies"),
         (("-P", "nobody", "ls"), 2, "There is no profile 'nobody'."),
         (("simulate", "none.jsonl"), 1, "cannot be read"),
+        (("simulate", "--nodes", "2", "--gpu-type", "B1"), 1, "There are: A100, V100."),
+        (("simulate", "-p", "fairwatt:dial"), 1, "has no value"),
+        (("hold",), 1, "Name the jobs, or a filter"),
+        (("release", "1", "--array", "1"), 1, "Name the jobs, or a filter"),
         (("tariff", "import", "x", "none.csv"), 1, "cannot be read"),
     ],
 )

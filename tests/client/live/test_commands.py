@@ -235,6 +235,49 @@ def test_what_if_and_simulations(cli: Cli, tmp_path: Path) -> None:
     assert cli("simulate", "--jobs", "5", "-p", "fifo", "--json").code == 0
 
 
+def test_machines_that_need_not_exist_have_watts_prices_and_parameters(
+    cli: Cli, tmp_path: Path
+) -> None:
+    asked = ("--jobs", "5", "--nodes", "2", "--gpu-type", "A100", "--tariff", "day-night")
+    dials = ("-p", "fairwatt:wait_price_per_h=1,preempt=false", "-p", "fairwatt")
+    found = only(cli("simulate", *asked, *dials, "--json").out)
+    assert isinstance(found["rows"], list)
+    labels = {row["label"]: row["figures"] for row in found["rows"]}
+    assert set(labels) == {"fairwatt:wait_price_per_h=1,preempt=false", "fairwatt"}
+    assert labels["fairwatt"]["energy_kwh"] > 0
+    assert labels["fairwatt"]["energy_cost"] > 0
+    nowhere = cli("simulate", *asked, "-p", "fifo", "--report", "none/report.html")
+    assert (nowhere.code, "none/report.html: No such file" in nowhere.err) == (1, True)
+
+
+def test_many_are_held_and_released_at_once(cli: Cli) -> None:
+    made = only(cli("array", "--size", "3", "--gpus", "64", "--json", "--", "true").out)
+    number = str(made["id"])
+    assert len(cli("hold", "--array", number).out.splitlines()) == 3
+    assert "No queued job fits" in cli("hold", "--array", number).err
+    assert len(cli("release", "--array", number, "--json").out.splitlines()) == 3
+    assert "queued  3" in cli("arrays", number).out
+    assert number in cli("arrays").out
+    assert only(cli("arrays", number, "--json").out)["size"] == 3
+    assert "cancelled 3" in cli("cancel", "--array", number).out
+
+
+def test_what_takes_long_shows_a_bar_to_people(service: Service, tmp_path: Path) -> None:
+    env = {"FAIRWATT_URL": service.url, "FAIRWATT_TOKEN": service.demo["tenant_token"]}
+    with service.client() as client:
+        job = client.submit(fairwatt.JobSpec(argv=["true"], gpus=64, gpu_types=["A100"]))
+        ours, theirs = pty.openpty()
+        asked = command("when", str(job.id), "--fresh", "--json")
+        subprocess.run(
+            asked, env=command_env(tmp_path, env), stderr=theirs, stdout=subprocess.PIPE,
+            check=True, timeout=60,
+        )  # fmt: skip
+        client.cancel(job.id)
+    os.close(theirs)
+    assert b"forecasting" in os.read(ours, 65536)
+    os.close(ours)
+
+
 def test_top_and_the_statement(cli: Cli) -> None:
     screen = cli("top", "--once", who="operator").out
     for word in ("demo by", "32 GPUs", "price now", "node-1", "JOB"):
@@ -249,7 +292,7 @@ def test_every_command_explains_itself(name: str, cli: Cli) -> None:
     asked = cli(name, "--help")
     assert asked.code == 0
     assert "Usage:" in asked.out
-    assert "--json" in asked.out or name in {"policy", "tariff", "profile"}
+    assert "--json" in asked.out or name in {"policy", "tariff", "profile", "webhook"}
 
 
 def test_completion_knows_commands_and_flags(cli: Cli) -> None:

@@ -13,9 +13,11 @@ import pytest
 from django.utils import timezone
 from fairwatt.calls import Calls
 from fairwatt.operation import _Described
+from fairwatt.structs.webhooks import WebhookDelivery
 
 from tests.client.examples import run_examples
 from tests.client.live.conftest import Service
+from tests.client.live.receiver import receiver
 from tests.scheduler_service.embedded.processes import eventually
 
 pytestmark = pytest.mark.process
@@ -81,9 +83,28 @@ def waiting(service: Service) -> fairwatt.Job:
         return job
 
 
+@pytest.fixture
+def told(service: Service) -> Iterator[WebhookDelivery]:
+    """A delivery that has reached its receiver."""
+    with receiver() as heard, service.client() as client:
+        hook = client.make_webhook(heard.url, ["job.queued"])
+        client.submit(fairwatt.JobSpec(argv=["true"], held=True))
+
+        def arrived() -> list[WebhookDelivery]:
+            return list(client.deliveries(webhook_id=hook.id, state="delivered"))
+
+        eventually(lambda: bool(arrived()), "the receiver was told", 60)
+        yield arrived()[-1]
+        client.delete_webhook(hook.id)
+
+
 @pytest.fixture(params=["blocking", "awaited"])
 def names(
-    request: pytest.FixtureRequest, service: Service, done: fairwatt.Job, waiting: fairwatt.Job
+    request: pytest.FixtureRequest,
+    service: Service,
+    done: fairwatt.Job,
+    waiting: fairwatt.Job,
+    told: WebhookDelivery,
 ) -> Iterator[dict[str, Any]]:
     made: list[Any] = []
 
@@ -107,6 +128,7 @@ def names(
         "name": name,
         "done": done,
         "waiting": waiting,
+        "told": told,
         "held": tenant.submit(fairwatt.JobSpec(argv=["true"], held=True)),
         "job": tenant.submit(fairwatt.JobSpec(argv=PRINTS)),
         "node": next(iter(tenant.nodes())),

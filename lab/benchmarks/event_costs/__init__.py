@@ -1,0 +1,1 @@
+"""What telling others of events costs those who submit."""

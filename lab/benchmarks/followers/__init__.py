@@ -1,0 +1,1 @@
+"""Thousands who follow all jobs of a tenant."""
