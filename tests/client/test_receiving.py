@@ -33,7 +33,11 @@ def test_the_published_example_of_the_scheme() -> None:
         fairwatt.verify_webhook(secret, sent, b'{"test": 2432232314}', now_s=now_s)
 
 
-@pytest.mark.parametrize("secrets", [OLD, NEW, [OTHER, NEW], (OLD, OTHER), iter([NEW])])
+@pytest.mark.parametrize(
+    "secrets",
+    [OLD, NEW, [OTHER, NEW], (OLD, OTHER), iter([NEW])],
+    ids=["old", "new", "list", "tuple", "iterator"],
+)
 def test_any_known_secret_will_do(secrets: str | list[str]) -> None:
     message = fairwatt.verify_webhook(secrets, SIGNED, BODY, now_s=NOW_S)
     assert (message.id, message.type, message.data.job_id) == ("msg_71", "job.failed", 4711)
