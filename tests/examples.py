@@ -1,4 +1,6 @@
-"""How many examples a property is tried on: all in `make test`, a twentieth in `make test-fast`.
+"""How many examples a property is tried on: a twentieth of them in `make test-fast`.
+
+Of those that take a minute `make test` tries a part; `--hypothesis-profile thorough` tries all.
 
 The same ones on every machine and in any order. Worlds follow from fixed seeds; Hypothesis is kept
 for values that it can shrink. It mixes in numbers found in whatever modules are loaded, so what it
@@ -15,15 +17,18 @@ from hypothesis import settings
 FEWEST = 5
 
 settings.register_profile("default", deadline=None, derandomize=True, database=None)
+settings.register_profile("thorough", settings.get_profile("default"))
 settings.register_profile("fast", settings.get_profile("default"), max_examples=FEWEST)
 
 Test = Callable[..., None]
 
 
-def examples(count: int) -> int:
+def examples(count: int, *, thorough: int | None = None) -> int:
     """For properties that say themselves how many they want, which no profile changes."""
-    fast = settings.get_current_profile_name() == "fast"
-    return max(FEWEST, count // 20) if fast else count
+    profile = settings.get_current_profile_name()
+    if profile == "thorough" and thorough is not None:
+        return thorough
+    return max(FEWEST, count // 20) if profile == "fast" else count
 
 
 def each_seed(count: int) -> Callable[[Test], Test]:
