@@ -243,7 +243,7 @@ tables = st.lists(st.lists(cells, max_size=4).map(",".join), max_size=8).map("\n
 texts = st.text() | tables | tables.map(lambda rest: f"{HEADER}\n{rest}")
 
 
-@settings(max_examples=examples(100, thorough=500))
+@settings(max_examples=examples(300))
 @given(
     texts,
     st.none() | st.text(max_size=5) | st.just("price_per_kwh"),
