@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
+from rest.labels import spelt
+
 GROUPS: dict[str, tuple[str, ...]] = {
     "Site": (
         "clusters.Cluster", "clusters.Node", "clusters.Gpu", "clusters.JoinToken",
@@ -42,7 +44,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
             "title": group,
             "collapsible": True,
             "items": [
-                {"title": seen[label]["name"], "link": seen[label]["admin_url"]}
+                {"title": spelt(str(seen[label]["name"])), "link": seen[label]["admin_url"]}
                 for label in labels
                 if label in seen and seen[label]["admin_url"]
             ],
