@@ -184,38 +184,6 @@ def test_what_a_service_refuses_stands_beside_its_field(
     assert Cluster.objects.count() == 1
 
 
-def test_the_policy_dialog(staff: Client, cluster: Cluster) -> None:
-    path = f"{page_of('cluster')}{cluster.pk}/switch_policy/"
-    page = staff.get(path)
-    assert page.status_code == 200
-    assert b"fifo-backfill" in page.content
-    body = {"policy": "edf", "policy_parameters": '{"preempt": true}', "_form_submitted": "on"}
-    done = staff.post(path, body)
-    assert done["HX-Redirect"] == f"{page_of('cluster')}{cluster.pk}/change/"
-    cluster.refresh_from_db()
-    assert (cluster.policy, cluster.policy_parameters) == ("edf", {"preempt": True})
-    assert latest_audit()[0] == "cluster.update"
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ('{"ageing_s": 5}', "ageing_s"),
-        ("[1]", "JSON object"),
-        ("nonsense", "valid JSON"),
-    ],
-)
-def test_the_policy_dialog_says_what_is_wrong(
-    staff: Client, cluster: Cluster, parameters: str, text: str
-) -> None:
-    body = {"policy": "edf", "policy_parameters": parameters, "_form_submitted": "on"}
-    page = staff.post(f"{page_of('cluster')}{cluster.pk}/switch_policy/", body)
-    assert page.status_code == 200
-    assert text in page.context["form"].errors["policy_parameters"][0]
-    cluster.refresh_from_db()
-    assert cluster.policy == "fifo-backfill"
-
-
 def node_form(**changes: Any) -> dict[str, Any]:
     size = {"cpus": "8", "memory_mib": "1024", "host_idle_w": "0", "host_peak_w": "0"}
     return {**size, "partition": "", "rack": "", **changes}
