@@ -1,5 +1,8 @@
 """The admin as an operator uses it: pages load, services write, refusals are readable."""
 
+import re
+import shlex
+from html import unescape
 from typing import Any
 
 import pytest
@@ -329,13 +332,18 @@ def test_carbon_hours_are_imported_in_a_dialog(staff: Client) -> None:
     assert series.carbonhour_set.count() == 2
 
 
-def test_a_join_token_is_shown_once(staff: Client, cluster: Cluster) -> None:
+def test_a_join_token_is_a_command_that_is_shown_once(staff: Client, cluster: Cluster) -> None:
     body = {"cluster": cluster.pk, "lifetime_s": "600"}
     answer = staff.post(f"{page_of('jointoken')}add/", body, follow=True)
     token = JoinToken.objects.get()
-    (text,) = [str(m) for m in answer.context["messages"] if "Copy" in str(m)]
-    secret = text.rpartition(" ")[2]
+    found = re.search(r"<code>(.*?)</code>", answer.content.decode())
+    assert found is not None
+    assignment, *command = shlex.split(unescape(found[1]))
+    secret = assignment.removeprefix("FAIRWATT_JOIN_TOKEN=")
     assert bytes(token.hash) == hash_of(secret)
+    assert command[:3] == ["fairwatt-agent", "--server", "http://testserver"]
+    assert command[3:] == ["--name", "$(hostname)", "--state-dir", "/var/lib/fairwatt"]
+    assert secret not in staff.get(page_of("jointoken")).content.decode()
     assert act(staff, "jointoken", "revoke", token) == ["Revoked: 1."]
     token.refresh_from_db()
     assert token.revoked_at is not None
