@@ -82,6 +82,8 @@ def test_a_simulation_is_asked_for_and_its_report_opens(
     report = browser.get(f"{page}/report/")
     assert report.content.startswith(b"<!doctype html>")
     assert "sandbox" in report["Content-Security-Policy"]
+    assert b" than fifo." in report.content
+    assert " than fifo." in browser.get(f"{page}/change/").content.decode()
 
 
 def test_the_live_queue_runs_with_the_clusters_own_parameters(

@@ -1,5 +1,7 @@
 """Simulations for operators: to ask for, to read, and to cancel."""
 
+from typing import Any
+
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +18,7 @@ from whatif import services
 from whatif.admin.simulation_form import SimulationForm
 from whatif.api.simulations import PAGE_HEADERS
 from whatif.models import Simulation, SimulationRun
+from whatif.results import conclusion_of
 
 
 class RunInline(ReadOnlyInline):
@@ -34,6 +37,7 @@ class SimulationAdmin(StaffActs, HistoryAdmin):
     inlines = (RunInline,)
     actions = ("cancel",)
     actions_list = ("ask",)
+    readonly_fields = ("conclusion",)
     actions_detail = ("report",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Simulation]:
@@ -43,6 +47,20 @@ class SimulationAdmin(StaffActs, HistoryAdmin):
     @display(description="state", ordering="state", label=STATE_COLOURS)  # type: ignore[untyped-decorator]
     def shown_state(self, simulation: Simulation) -> str:
         return simulation.state
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        columns: list[str] = super().get_fields(request, obj)
+        return ["conclusion", *(name for name in columns if name != "conclusion")]
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            row.said = conclusion_of(row.results) if row.results else "There are no results yet."
+        return row
+
+    @admin.display(description="conclusion")
+    def conclusion(self, simulation: Any) -> str:
+        return str(simulation.said)
 
     @action(  # type: ignore[untyped-decorator]
         description="New simulation",
