@@ -102,7 +102,13 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False
 FORMAT_MODULE_PATH = ["scheduler_service.formats"]
-UNFOLD = {"SITE_TITLE": "Fairwatt", "SITE_HEADER": "Fairwatt", "SITE_SYMBOL": "bolt"}
+UNFOLD = {
+    "SITE_TITLE": "Fairwatt",
+    "SITE_HEADER": "Fairwatt",
+    "SITE_SYMBOL": "bolt",
+    "DASHBOARD_CALLBACK": "scheduler_service.dashboard.dashboard",
+    "SIDEBAR": {"navigation": "scheduler_service.navigation.navigation", "show_search": True},
+}
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"

@@ -16,8 +16,10 @@ from simulator.generate.fit import fit
 from simulator.generate.model import FITTED
 from simulator.metrics.summary import Summary
 from simulator.progress import counting, say, showing, tell
+from simulator.report.conclusion import conclusion
+from simulator.report.figures import figure_text, heading, unit_of
 from simulator.report.files import write_jobs, write_json, write_summaries
-from simulator.report.table import aligned, figure_text, policy_table
+from simulator.report.table import aligned, comparison_table
 from simulator.report.write import write_study
 from simulator.scenario.build import build
 from simulator.scenario.files import data_directory
@@ -37,6 +39,7 @@ from simulator.traces.rows import TraceError
 
 RESULTS = Path("var/simulations")
 WRONG_INPUT = 2
+SWEPT = ("jct_mean_s", "wait_mean_s", "gpu_utilisation", "fragmentation")
 COMPARED = ("jct_mean_s", "wait_mean_s", "gpu_utilisation", "fragmentation", "energy_cost")
 
 
@@ -76,13 +79,15 @@ def compare(given: argparse.Namespace) -> int:
     results = _in_parallel(scenario, given)
     _finish(_directory(given, scenario), scenario, results)
     first = scenario.policies[0].title()
-    rows = [["against " + first, *COMPARED]]
+    means = intervals(results)
+    units = {f: unit_of(f, (given[f].mean for given in means.values())) for f in COMPARED}
+    rows = [["against " + first, *(heading(name, unit) for name, unit in units.items())]]
     for policy in scenario.policies[1:]:
         row = [policy.title()]
-        for figure in COMPARED:
+        for figure, unit in units.items():
             found = differences(results, figure, policy.title(), first)
-            low, high = figure_text(found.low), figure_text(found.high)
-            row.append(f"{figure_text(found.mean)} [{low}, {high}]")
+            mean, low, high = (figure_text(value / unit.size) for value in found)
+            row.append(f"{mean} [{low}, {high}]")
         rows.append(row)
     if len(rows) > 1:
         tell("\n" + aligned(rows))
@@ -105,9 +110,10 @@ def sweep(given: argparse.Namespace) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     write_summaries(directory / "sweep.csv", rows)
     write_json(directory / "sweep.json", [{**names, **figures} for names, figures in rows])
-    shown = [[*rows[0][0], "jct_mean_s", "wait_mean_s", "gpu_utilisation", "fragmentation"]]
+    units = {f: unit_of(f, (figures[f] for _, figures in rows)) for f in SWEPT}
+    shown = [[*rows[0][0], *(heading(name, unit) for name, unit in units.items())]]
     for names, figures in rows:
-        texts = [figure_text(figures[name]) for name in shown[0][len(names) :]]
+        texts = [figure_text(figures[name] / unit.size) for name, unit in units.items()]
         shown.append([*map(str, names.values()), *texts])
     tell(aligned(shown))
     say(f"written to {directory}")
@@ -130,7 +136,8 @@ def _finish(directory: Path, scenario: Scenario, results: Sequence[CellResult]) 
     write_study(directory, scenario, results)
     for line in dict.fromkeys(line for r in results for line in r.read):
         say(line)
-    tell(policy_table(intervals(results)))
+    by_label = intervals(results)
+    tell(f"{conclusion(by_label)}\n\n{aligned(comparison_table(by_label))}")
     say(f"written to {directory}")
     return 0
 

@@ -1,7 +1,7 @@
 """When the last run of a simulation has ended: its results and its report page."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,10 +9,13 @@ import msgspec
 from django.db import transaction
 
 from simulator.metrics.intervals import Interval, interval
+from simulator.report.conclusion import conclusion
 from simulator.report.files import plain
 from simulator.report.page import PlottedCurve, page
 from simulator.report.series import PlotSeries
-from simulator.report.write import CURVES_SHOWN, figures_table
+from simulator.report.table import comparison_table
+from simulator.report.write import CURVES_SHOWN, SIDE_BY_SIDE
+from tariffs.models import Tariff
 from whatif.models import LIVE, Simulation, SimulationRun, WorkState
 
 Intervals = dict[str, dict[str, Interval]]
@@ -82,10 +85,33 @@ def report(simulation: Simulation, runs: Sequence[SimulationRun], found: Interva
     return page(
         title=str(simulation),
         facts={"Seeds": seeds, "Policies": ", ".join(found)},
-        tables=[("Policies", figures_table(found))],
+        conclusion=conclusion(found),
+        tables=[(SIDE_BY_SIDE, comparison_table(found, _currency(simulation)))],
         curves=curves[:CURVES_SHOWN],
         notes=list(dict.fromkeys(line for run in runs for line in _metrics(run)["read"])),
     )
+
+
+def conclusion_of(results: Mapping[str, Any]) -> str:
+    """What stored results come to, in a sentence; the rows know which policy was the first."""
+    labels = dict.fromkeys(row["label"] for row in results["rows"])
+    return conclusion({label: _intervals(results["intervals"][label]) for label in labels})
+
+
+def _intervals(stored: Mapping[str, Mapping[str, float | None]]) -> dict[str, Interval]:
+    return {
+        figure: Interval(**{name: _number(value) for name, value in bounds.items()})
+        for figure, bounds in stored.items()
+    }
+
+
+def _currency(simulation: Simulation) -> str:
+    """Of the tariff that was asked for; else the cluster's, if it has a tariff."""
+    named = simulation.request["tariff"]
+    if named is not None:
+        return Tariff.objects.filter(name=named).values_list("currency", flat=True).first() or ""
+    own = simulation.cluster and simulation.cluster.tariff
+    return own.currency if own else ""
 
 
 def _metrics(run: SimulationRun) -> dict[str, Any]:

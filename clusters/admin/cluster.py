@@ -98,11 +98,15 @@ class ClusterAdmin(StaffAdmin):
     def switch_policy(
         self, request: HttpRequest, form: SwitchPolicyForm, object_id: int
     ) -> HttpResponse:
-        cluster = services.cluster_set_policy(
+        cluster, chosen = Cluster.objects.get(pk=object_id), form.cleaned_data
+        if (cluster.policy, cluster.policy_parameters) == (chosen["policy"], chosen["parameters"]):
+            self.message_user(request, f"{cluster} runs {cluster.policy} as before.")
+            return close_dialog("admin:clusters_cluster_change", object_id)
+        services.cluster_set_policy(
             caller=self.caller(request),
-            cluster=Cluster.objects.get(pk=object_id),
-            policy=form.cleaned_data["policy"],
-            parameters=form.cleaned_data["policy_parameters"],
+            cluster=cluster,
+            policy=chosen["policy"],
+            parameters=chosen["parameters"],
             now=timezone.now(),
         )
         self.message_user(request, f"{cluster} runs {cluster.policy} now.", messages.SUCCESS)

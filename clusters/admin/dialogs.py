@@ -1,49 +1,89 @@
 """Small forms that open over a page; an error stands beside the field it is about."""
 
-import json
 from typing import Any
 
 from django import forms
 from django.http import HttpRequest
+from django.utils.html import escape
 from unfold.forms import BaseDialogForm
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
 
 from clusters.models import Cluster
 from clusters.policy_choice import check_policies
+from clusters.policy_form import PREFIX, Field, fields, parameters
 from policies import registry
-from rest.admin import refusals_shown_on
+from rest.problems import Problem
+
+# Another choice brings that policy's fields.
+_RELOADS = {
+    "hx-trigger": "change",
+    "hx-target": "#dialog-form",
+    "hx-select": "#dialog-form",
+    "hx-swap": "outerHTML",
+}
 
 
 class SwitchPolicyForm(BaseDialogForm):  # type: ignore[misc]
-    policy = forms.ChoiceField(widget=UnfoldAdminSelectWidget)
-    policy_parameters = forms.JSONField(
-        required=False,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
-        help_text="JSON; what is left out has the policy's default.",
-    )
+    policy = forms.ChoiceField()
+    # Whose parameters stand below: another policy that was chosen meanwhile has its defaults.
+    parameters_of = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def __init__(self, request: HttpRequest, object_id: Any = None, **kwargs: Any) -> None:
         super().__init__(request, object_id, **kwargs)
+        self.cluster = Cluster.objects.get(pk=object_id)
         names = registry.policy_names()
-        self.fields["policy"].choices = [
-            (name, f"{name}: {registry.summary(name)}") for name in names
-        ]
-        cluster = Cluster.objects.filter(pk=object_id).first()
-        if cluster is not None:
-            self.initial = {
-                "policy": cluster.policy,
-                "policy_parameters": json.dumps(cluster.policy_parameters),
-            }
+        wanted = request.POST.get("parameters_of") or request.GET.get("policy", "")
+        self.shown = wanted if wanted in names else self.cluster.policy
+        same = self.shown == self.cluster.policy
+        self.stored = self.cluster.policy_parameters if same else {}
+        self.fields["policy"] = forms.ChoiceField(
+            choices=[(name, f"{name}: {registry.summary(name)}") for name in names],
+            widget=UnfoldAdminSelectWidget(attrs={**_RELOADS, "hx-get": request.path}),
+        )
+        self.initial = {"policy": self.shown, "parameters_of": self.shown}
+        for field in fields(self.shown, self.stored):
+            self.fields[field.key] = _form_field(field)
+            self.initial[field.key] = field.value
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean()
         if self.errors:
             return cleaned
-        cleaned["policy_parameters"] = cleaned["policy_parameters"] or {}
-        if not isinstance(cleaned["policy_parameters"], dict):
-            self.add_error("policy_parameters", "Must be a JSON object.")
-            return cleaned
+        sent = self.data.dict() if hasattr(self.data, "dict") else self.data
         no_shadow: dict[str, Any] = {"shadow_policy": None, "shadow_parameters": {}}
-        with refusals_shown_on(self):
-            check_policies({**cleaned, **no_shadow})
-        return cleaned
+        try:
+            shown = cleaned["policy"] == self.shown
+            found = parameters(self.shown, sent, self.stored) if shown else {}
+            check_policies({"policy": cleaned["policy"], "policy_parameters": found, **no_shadow})
+        except Problem as problem:
+            self._show(problem)
+            return cleaned
+        return {**cleaned, "parameters": found}
+
+    def _show(self, problem: Problem) -> None:
+        for fault in problem.errors:
+            key = PREFIX + fault.pointer.removeprefix("/policy_parameters/").partition("/")[0]
+            self.add_error(key if key in self.fields else "policy", fault.detail)
+
+
+def _form_field(field: Field) -> forms.Field:
+    given: dict[str, Any] = {
+        "label": field.name,
+        "required": False,
+        "help_text": escape(_help(field)),
+    }
+    if field.kind == "boolean":
+        return forms.BooleanField(widget=UnfoldBooleanWidget, **given)
+    if field.kind == "choice":
+        choices = [(each, each) for each in field.choices]
+        return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **given)
+    return forms.CharField(widget=UnfoldAdminTextInputWidget, **given)
+
+
+def _help(field: Field) -> str:
+    bounds = f" {field.range.capitalize()}." if field.range else ""
+    return f"{field.description}{bounds} Default: {field.default}."

@@ -69,22 +69,10 @@ class GpuInline(TabularInline):  # type: ignore[misc]
         return field
 
 
-@admin.register(Node)
 class NodeAdmin(StaffAdmin):
+    """Registered by energy/admin/nodes.py, which knows what nodes draw and who holds them."""
+
     services = services.NODES
-    list_display = (
-        "name",
-        "shown_state",
-        "cluster",
-        "partition",
-        "rack",
-        "gpu_type",
-        "gpus",
-        "cpus_in_use",
-        "memory_in_use",
-        "last_sync_at",
-        "state_reason",
-    )
     list_filter = (
         "state",
         ("cluster", RelatedDropdownFilter),
@@ -149,8 +137,12 @@ class NodeAdmin(StaffAdmin):
     def shown_state(self, node: Node) -> str:
         return node.state
 
+    @admin.display(description="GPUs in use", ordering="gpus_in_use")
+    def gpus_held(self, node: Any) -> str:
+        return f"{node.gpus_in_use} / {node.gpu_total}"
+
     @admin.display(description="healthy GPUs")
-    def gpus(self, node: Any) -> str:
+    def gpus_healthy(self, node: Any) -> str:
         return f"{node.gpu_healthy} / {node.gpu_total}"
 
     @admin.display(description="CPUs in use", ordering="cpus_used")

@@ -7,10 +7,12 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from clusters import services
+from clusters.join_command import join_command
 from clusters.models import JoinToken
 from rest.admin import ServiceForm
 from rest.services import Values
@@ -67,7 +69,13 @@ class JoinTokenAdmin(StaffAdmin):
         return services.join_token_create(caller=caller, now=timezone.now(), **values)
 
     def written(self, request: HttpRequest, made: services.NewJoinToken) -> None:
-        text = f"Copy the join token now, it is not kept: {made.secret}"
+        command = join_command(made.secret, request.build_absolute_uri("/").rstrip("/"))
+        text = format_html(
+            "Run this on the machine by {} UTC, where the agent is installed. "
+            "It is shown this once and works once: <br><code>{}</code>",
+            f"{made.token.expires_at:%Y-%m-%d %H:%M}",
+            command,
+        )
         self.message_user(request, text, messages.WARNING)
 
     @admin.action(description="Revoke at once", permissions=["act"])

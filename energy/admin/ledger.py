@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from energy.models import LedgerRow, Meter
 from rest.admin import HistoryAdmin
+from rest.quantities import kwh, money
 
 
 @admin.register(Meter)
@@ -12,7 +13,7 @@ class MeterAdmin(HistoryAdmin):
         "attempt",
         "gpu",
         "tenant",
-        "drawn_mj",
+        "drawn",
         "integrated",
         "final",
         "since_at",
@@ -24,9 +25,9 @@ class MeterAdmin(HistoryAdmin):
     search_fields = ("=attempt__id", "=attempt__job__id", "=gpu__uuid")
     list_select_related = ("attempt", "gpu", "tenant")
 
-    @admin.display(description="mJ")
-    def drawn_mj(self, meter: Meter) -> int:
-        return meter.now_mj - meter.start_mj
+    @admin.display(description="drawn")
+    def drawn(self, meter: Meter) -> str:
+        return kwh(meter.now_mj - meter.start_mj)
 
 
 @admin.register(LedgerRow)
@@ -37,12 +38,11 @@ class LedgerRowAdmin(HistoryAdmin):
         "tenant",
         "attempt",
         "gpu",
-        "gpu_mj",
-        "host_mj",
+        "gpus_drew",
+        "hosts_drew",
         "price_per_kwh",
         "pue",
-        "cost",
-        "currency",
+        "shown_cost",
         "carbon_g",
         "method",
         "coverage",
@@ -52,3 +52,15 @@ class LedgerRowAdmin(HistoryAdmin):
     search_fields = ("=attempt__id", "=attempt__job__id", "=gpu__uuid")
     list_select_related = ("tenant", "attempt", "gpu")
     date_hierarchy = "starts_at"
+
+    @admin.display(description="GPUs", ordering="gpu_mj")
+    def gpus_drew(self, row: LedgerRow) -> str:
+        return kwh(row.gpu_mj)
+
+    @admin.display(description="hosts", ordering="host_mj")
+    def hosts_drew(self, row: LedgerRow) -> str:
+        return kwh(row.host_mj)
+
+    @admin.display(description="cost", ordering="cost")
+    def shown_cost(self, row: LedgerRow) -> str:
+        return money(row.cost, row.currency)

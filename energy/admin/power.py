@@ -1,27 +1,9 @@
-"""Power budgets, what was measured against them, and breaches, to read."""
+"""What was measured against power budgets, and breaches, to read."""
 
 from django.contrib import admin
 
 from energy.admin.telemetry import ReadingAdmin
-from energy.models import PowerBreach, PowerBudget, PowerState
-
-
-@admin.register(PowerBudget)
-class PowerBudgetAdmin(ReadingAdmin):
-    list_display = (
-        "id",
-        "cluster",
-        "partition",
-        "watts",
-        "starts_at",
-        "ends_at",
-        "from_minute",
-        "to_minute",
-        "reason",
-        "ordered_by",
-    )
-    list_filter = ("cluster",)
-    list_select_related = ("cluster", "partition")
+from energy.models import PowerBreach, PowerState
 
 
 @admin.register(PowerState)

@@ -3,7 +3,8 @@
 from django.contrib import admin
 
 from energy.models import Boot, GpuCounter, SampleMinute
-from tenancy.admin import ReadOnlyAdmin
+from rest.admin import ReadOnlyAdmin
+from rest.quantities import kwh, watts
 
 
 class ReadingAdmin(ReadOnlyAdmin):
@@ -16,14 +17,18 @@ class ReadingAdmin(ReadOnlyAdmin):
 
 @admin.register(GpuCounter)
 class GpuCounterAdmin(ReadingAdmin):
-    list_display = ("gpu", "boot", "counted_mj", "gap_mj", "last_mj", "last_at")
+    list_display = ("gpu", "boot", "counted", "unseen", "last_at")
     list_select_related = ("gpu", "boot")
     list_filter = ("gpu__node__cluster",)
     search_fields = ("=gpu__uuid", "=gpu__node__name")
 
-    @admin.display(description="counted, mJ")
-    def counted_mj(self, counter: GpuCounter) -> int:
-        return counter.last_mj - counter.first_mj
+    @admin.display(description="counted")
+    def counted(self, counter: GpuCounter) -> str:
+        return kwh(counter.last_mj - counter.first_mj)
+
+    @admin.display(description="of that unseen", ordering="gap_mj")
+    def unseen(self, counter: GpuCounter) -> str:
+        return kwh(counter.gap_mj)
 
 
 @admin.register(SampleMinute)
@@ -32,9 +37,8 @@ class SampleMinuteAdmin(ReadingAdmin):
         "gpu",
         "minute_at",
         "samples",
-        "last_mj",
-        "mean_mw",
-        "max_mw",
+        "mean",
+        "highest",
         "utilisation_pct",
         "memory_used_mib",
         "temperature_c",
@@ -44,6 +48,14 @@ class SampleMinuteAdmin(ReadingAdmin):
     list_filter = ("gpu__node__cluster",)
     search_fields = ("=gpu__uuid", "=gpu__node__name")
     date_hierarchy = "minute_at"
+
+    @admin.display(description="mean", ordering="mean_mw")
+    def mean(self, minute: SampleMinute) -> str:
+        return watts(minute.mean_mw / 1000)
+
+    @admin.display(description="highest", ordering="max_mw")
+    def highest(self, minute: SampleMinute) -> str:
+        return watts(minute.max_mw / 1000)
 
 
 @admin.register(Boot)

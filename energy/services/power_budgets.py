@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from clusters.models import Cluster
@@ -56,4 +57,7 @@ def power_budget_withdraw(*, caller: Caller, row: PowerBudget, now: datetime) ->
 
 
 def _name(caller: Caller) -> str:
-    return caller.token_name or (f"user {caller.user_id}" if caller.user_id else "system")
+    if caller.token_name or caller.user_id is None:
+        return caller.token_name or "system"
+    found = get_user_model().objects.filter(pk=caller.user_id).first()
+    return f"user {caller.user_id}" if found is None else found.get_username()

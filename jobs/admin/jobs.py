@@ -33,24 +33,12 @@ class EventInline(ReadOnlyInline):
     ordering = ("-id",)
 
 
-@admin.register(Job)
 class JobAdmin(StaffActs, HistoryAdmin):
-    """Without the values of `env`, where tenants keep secrets."""
+    """Without the values of `env`, where tenants keep secrets.
 
-    list_display = (
-        "id",
-        "name",
-        "tenant",
-        "cluster",
-        "shown_state",
-        "reason",
-        "gpus",
-        "priority",
-        "held",
-        "submitted_at",
-        "started_at",
-        "ended_at",
-    )
+    Registered by scheduling/admin/jobs.py, which knows why jobs wait and what they cost.
+    """
+
     list_display_links = ("id", "name")
     list_filter = ("state", "held", "cluster", "tenant", "span", "preemptible")
     search_fields = ("=id", "name__startswith", "=array__id")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.calibration.left_out import Record
 from lab.calibration.measurements import CapCase, CountSeries, MatrixCase
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 
 class Errors(NamedTuple):

@@ -29,7 +29,7 @@ from lab.calibration.shipping import Shipping, gpu_types, write_fitted
 from lab.calibration.transfer import TransferError, transfer_errors
 from lab.experiments.bars import Bar, at_least, at_most
 from lab.experiments.frame import Experiment, ExperimentFindings, Records, Table, reproduce
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 from simulator.scenario.files import data_directory
 
 THROUGHPUT_BAR = 0.05

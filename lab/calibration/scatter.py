@@ -8,7 +8,7 @@ import numpy as np
 from lab.calibration.counts import LEAST_COUNTS, OF_MACHINE, speeds_per_gpu
 from lab.calibration.left_out import Record
 from lab.calibration.measurements import CountSeries, Placement
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 
 def least_error(per_gpu: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from simulator.metrics.intervals import Interval
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 
 class Bar(NamedTuple):

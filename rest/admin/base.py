@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from unfold.admin import ModelAdmin, TabularInline
+from unfold.views import ChangeList
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from rest.admin.forms import REFUSALS, ServiceForm
@@ -17,8 +18,32 @@ from rest.problems import problem_from
 from rest.services import Services, Values
 
 
+class PageList(ChangeList):  # type: ignore[misc]
+    """The rows of one page of a list, completed before they are shown."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        self.model_admin.complete(self.result_list)
+
+
 class ActingAdmin(ModelAdmin):  # type: ignore[misc]
     """Pages with actions, each a call of a service."""
+
+    def complete(self, rows: list[Any]) -> None:
+        """Give the rows of a page what their columns show of other tables, a statement for all."""
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        """A row's own page shows the same; templates ask for a column several times."""
+        row = super().get_object(request, object_id, from_field)
+        if row is not None:
+            self.complete([row])
+        return row
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[PageList]:
+        return PageList
 
     @abstractmethod
     def caller(self, request: HttpRequest) -> Any:
@@ -157,6 +182,15 @@ class HistoryAdmin(ReadOnlyAdmin):
 class ReadOnlyInline(TabularInline):  # type: ignore[misc]
     extra = 0
     can_delete = False
+    per_page = 50
+    ordering: tuple[str, ...] = ("pk",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """What a row refers to is shown by name, and so read along with it."""
+        rows = super().get_queryset(request)
+        columns = self.model._meta.fields
+        named = [c.name for c in columns if c.is_relation and c.name in (self.fields or ())]
+        return rows.select_related(*named) if named else rows
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -6,6 +6,6 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 
-def close_dialog(url_name: str, object_id: Any) -> HttpResponse:
+def close_dialog(url_name: str, *ids: Any) -> HttpResponse:
     """Dialogs are sent by htmx, which goes where this header says."""
-    return HttpResponse(headers={"HX-Redirect": reverse(url_name, args=[object_id])})
+    return HttpResponse(headers={"HX-Redirect": reverse(url_name, args=ids)})

@@ -24,16 +24,21 @@ class PlottedCurve(NamedTuple):
 def page(
     *,
     title: str,
+    conclusion: str = "",
     facts: Mapping[str, str],
     tables: Sequence[tuple[str, Sequence[Sequence[str]]]],
     curves: Sequence[PlottedCurve],
     notes: Sequence[str] = (),
     figures: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """`figures` are headings with SVG of our own making, which stands in the page as it is."""
+    """What it comes to stands first.
+
+    `figures` are headings with SVG of our own making, which stands in the page as it is.
+    """
     runs = [{"label": c.label, **plain(msgspec.to_builtins(c.series))} for c in curves]
     body = [
         f"<h1>{html.escape(title)}</h1>",
+        f'<p class="conclusion">{html.escape(conclusion)}</p>' if conclusion else "",
         _facts(facts),
         *(f"<p>{html.escape(note)}</p>" for note in notes),
         *(_table(heading, rows) for heading, rows in tables),

@@ -18,7 +18,7 @@ def write_plots(directory: Path, curves: Sequence[PlottedCurve]) -> None:
     for name, x, y, label in (
         ("allocation", "hours", "allocated", "share of GPUs allocated"),
         ("queue", "hours", "queued", "jobs waiting"),
-        ("power", "hours", "kw", "kW"),
+        ("power", "hours", "kw", "power, kW"),
         ("fragmentation", "fragmentation_hours", "fragmentation", "share of free GPUs useless"),
     ):
         lines = [(c.label, getattr(c.series, x), getattr(c.series, y)) for c in curves]
@@ -40,7 +40,7 @@ def _over_time(path: Path, lines: Sequence[tuple[str, Any, Any]], label: str) ->
     axes = figure.subplots()
     for name, hours, values in lines:
         axes.plot(hours, [float("nan") if v is None else v for v in values], label=name, lw=1)
-    axes.set(xlabel="hours", ylabel=label)
+    axes.set(xlabel="hours since the start", ylabel=label)
     _save(path, figure)
 
 

@@ -1,46 +1,51 @@
-"""Tables of figures with their intervals, for the terminal."""
+"""Figures of policies side by side, as text and as rows of a page's table."""
 
 import math
 from collections.abc import Mapping, Sequence
 
 from simulator.metrics.intervals import Interval
+from simulator.report.conclusion import change
+from simulator.report.figures import Unit, figure_text, heading, unit_of
 
-COLUMNS: tuple[tuple[str, str, float], ...] = (
-    ("jct_mean_s", "JCT mean h", 3600),
-    ("jct_median_s", "median h", 3600),
-    ("jct_p99_s", "p99 h", 3600),
-    ("wait_mean_s", "wait mean h", 3600),
-    ("gpu_utilisation", "utilised", 1),
-    ("fragmentation", "fragmented", 1),
-    ("preemptions", "preempted", 1),
-    ("migrations", "moved", 1),
-    ("lost_gpu_hours", "lost GPU h", 1),
-    ("energy_kwh", "MWh", 1000),
-    ("energy_cost", "energy cost", 1),
+COMPARED = (
+    *("jct_mean_s", "jct_median_s", "jct_p99_s", "wait_mean_s", "makespan_s", "gpu_utilisation"),
+    *("fragmentation", "preemptions", "migrations", "lost_gpu_hours", "deadline_misses"),
+    *("energy_kwh", "energy_cost", "demand_cost", "carbon_kg"),
 )
-"""Figure, heading, and what the figure is divided by."""
+# Zero here means that the scenario says nothing of it, not that there is none.
+_ONLY_IF_ANY = (
+    *("migrations", "deadline_misses", "energy_kwh", "energy_cost", "demand_cost", "carbon_kg"),
+)
+Intervals = Mapping[str, Mapping[str, Interval]]
 
 
-def figure_text(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    if value == int(value) and abs(value) < 1e6:
-        return str(int(value))
-    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+def comparison_table(by_label: Intervals, currency: str = "") -> list[list[str]]:
+    """A column for each policy, with how far it is from the first."""
+    first, *_ = by_label
+    rows = [["", *by_label]]
+    for figure in COMPARED:
+        given = {label: figures[figure] for label, figures in by_label.items()}
+        if figure in _ONLY_IF_ANY and not any(each.mean > 0 for each in given.values()):
+            continue
+        unit = unit_of(figure, (each.mean for each in given.values()), currency)
+        cells = [
+            _cell(each, unit, None if label == first else given[first])
+            for label, each in given.items()
+        ]
+        rows.append([heading(figure, unit), *cells])
+    return rows
+
+
+def _cell(given: Interval, unit: Unit, against: Interval | None) -> str:
+    text = interval_text(given, unit.size)
+    share = None if against is None else change(against.mean, given.mean)
+    return text if share is None else f"{text} ({share:+.0%})".replace("%", " %")
 
 
 def interval_text(given: Interval, unit: float) -> str:
     text = figure_text(given.mean / unit)
     half = (given.high - given.mean) / unit
     return text if math.isnan(half) or not half else f"{text} ±{figure_text(half)}"
-
-
-def policy_table(by_label: Mapping[str, Mapping[str, Interval]]) -> str:
-    rows = [["policy", *(heading for _, heading, _ in COLUMNS)]]
-    for label, figures in by_label.items():
-        cells = [interval_text(figures[figure], unit) for figure, _, unit in COLUMNS]
-        rows.append([label, *cells])
-    return aligned(rows)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

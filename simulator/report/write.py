@@ -1,19 +1,21 @@
 """Everything a study leaves behind in its directory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from simulator.metrics.intervals import Interval
+from simulator.report.conclusion import conclusion
+from simulator.report.figures import figure_text, heading, unit_of
 from simulator.report.files import write_json, write_summaries
 from simulator.report.page import PlottedCurve, page
 from simulator.report.png import write_plots
-from simulator.report.table import COLUMNS, interval_text
+from simulator.report.table import comparison_table
 from simulator.scenario.schema import Scenario
 from simulator.study import CellResult, intervals
 
 CURVES_SHOWN = 8
+SIDE_BY_SIDE = "Policies side by side"
 
 
 def write_study(directory: Path, scenario: Scenario, results: Sequence[CellResult]) -> None:
@@ -49,7 +51,8 @@ def write_study(directory: Path, scenario: Scenario, results: Sequence[CellResul
     text = page(
         title=scenario.name or "Simulation",
         facts={"Seeds": ", ".join(map(str, scenario.seeds)), "Policies": ", ".join(by_label)},
-        tables=[("Policies", figures_table(by_label)), *group_tables(results)],
+        conclusion=conclusion(by_label),
+        tables=[(SIDE_BY_SIDE, comparison_table(by_label)), *group_tables(results)],
         curves=curves,
         notes=list(dict.fromkeys(line for r in results for line in r.read)),
     )
@@ -63,24 +66,18 @@ def first_curves(results: Sequence[CellResult]) -> list[PlottedCurve]:
     return [PlottedCurve(label, r.series) for label, r in first.items()][:CURVES_SHOWN]
 
 
-def figures_table(by_label: Mapping[str, Mapping[str, Interval]]) -> list[list[str]]:
-    rows = [["policy", *(heading for _, heading, _ in COLUMNS)]]
-    for label, figures in by_label.items():
-        rows.append([label, *(interval_text(figures[name], unit) for name, _, unit in COLUMNS)])
-    return rows
-
-
 def group_tables(results: Sequence[CellResult]) -> list[tuple[str, list[list[str]]]]:
     """Tenants and partitions of the first run, where there is more than one of them."""
     first = results[0]
     shown = ("jobs", "jct_mean_s", "wait_mean_s", "preemptions", "gpu_hours", "energy_kwh")
+    units = {name: unit_of(name, [first.summary[name]]) for name in shown}
     tables = []
-    for heading, groups in (("Tenants", first.tenants), ("Partitions", first.partitions)):
+    for title, groups in (("Tenants", first.tenants), ("Partitions", first.partitions)):
         if 1 < len(groups) <= 60:
-            rows = [["name", *shown]]
+            rows = [["name", *(heading(name, unit) for name, unit in units.items())]]
             rows += [
-                [name, *(f"{figures[figure]:.4g}" for figure in shown)]
+                [name, *(figure_text(figures[figure] / units[figure].size) for figure in shown)]
                 for name, figures in groups.items()
             ]
-            tables.append((f"{heading} ({first.label}, seed {first.seed})", rows))
+            tables.append((f"{title} ({first.label}, seed {first.seed})", rows))
     return tables

@@ -1,5 +1,8 @@
 """The admin as an operator uses it: pages load, services write, refusals are readable."""
 
+import re
+import shlex
+from html import unescape
 from typing import Any
 
 import pytest
@@ -184,38 +187,6 @@ def test_what_a_service_refuses_stands_beside_its_field(
     assert Cluster.objects.count() == 1
 
 
-def test_the_policy_dialog(staff: Client, cluster: Cluster) -> None:
-    path = f"{page_of('cluster')}{cluster.pk}/switch_policy/"
-    page = staff.get(path)
-    assert page.status_code == 200
-    assert b"fifo-backfill" in page.content
-    body = {"policy": "edf", "policy_parameters": '{"preempt": true}', "_form_submitted": "on"}
-    done = staff.post(path, body)
-    assert done["HX-Redirect"] == f"{page_of('cluster')}{cluster.pk}/change/"
-    cluster.refresh_from_db()
-    assert (cluster.policy, cluster.policy_parameters) == ("edf", {"preempt": True})
-    assert latest_audit()[0] == "cluster.update"
-
-
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ('{"ageing_s": 5}', "ageing_s"),
-        ("[1]", "JSON object"),
-        ("nonsense", "valid JSON"),
-    ],
-)
-def test_the_policy_dialog_says_what_is_wrong(
-    staff: Client, cluster: Cluster, parameters: str, text: str
-) -> None:
-    body = {"policy": "edf", "policy_parameters": parameters, "_form_submitted": "on"}
-    page = staff.post(f"{page_of('cluster')}{cluster.pk}/switch_policy/", body)
-    assert page.status_code == 200
-    assert text in page.context["form"].errors["policy_parameters"][0]
-    cluster.refresh_from_db()
-    assert cluster.policy == "fifo-backfill"
-
-
 def node_form(**changes: Any) -> dict[str, Any]:
     size = {"cpus": "8", "memory_mib": "1024", "host_idle_w": "0", "host_peak_w": "0"}
     return {**size, "partition": "", "rack": "", **changes}
@@ -361,13 +332,18 @@ def test_carbon_hours_are_imported_in_a_dialog(staff: Client) -> None:
     assert series.carbonhour_set.count() == 2
 
 
-def test_a_join_token_is_shown_once(staff: Client, cluster: Cluster) -> None:
+def test_a_join_token_is_a_command_that_is_shown_once(staff: Client, cluster: Cluster) -> None:
     body = {"cluster": cluster.pk, "lifetime_s": "600"}
     answer = staff.post(f"{page_of('jointoken')}add/", body, follow=True)
     token = JoinToken.objects.get()
-    (text,) = [str(m) for m in answer.context["messages"] if "Copy" in str(m)]
-    secret = text.rpartition(" ")[2]
+    found = re.search(r"<code>(.*?)</code>", answer.content.decode())
+    assert found is not None
+    assignment, *command = shlex.split(unescape(found[1]))
+    secret = assignment.removeprefix("FAIRWATT_JOIN_TOKEN=")
     assert bytes(token.hash) == hash_of(secret)
+    assert command[:3] == ["fairwatt-agent", "--server", "http://testserver"]
+    assert command[3:] == ["--name", "$(hostname)", "--state-dir", "/var/lib/fairwatt"]
+    assert secret not in staff.get(page_of("jointoken")).content.decode()
     assert act(staff, "jointoken", "revoke", token) == ["Revoked: 1."]
     token.refresh_from_db()
     assert token.revoked_at is not None

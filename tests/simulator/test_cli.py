@@ -30,8 +30,11 @@ def test_run_writes_results_tables_plots_and_a_page(
     with (out / "jobs-fifo-3.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 30
     printed = capsys.readouterr().out
-    assert printed.splitlines()[0].startswith("policy")
-    assert "LAS" in printed
+    first, _, *table = printed.splitlines()
+    assert first.startswith("LAS: ")
+    assert first.endswith(("than fifo.", "as fifo."))
+    assert table[0].split() == ["fifo", "LAS"]
+    assert table[1].startswith("mean completion time, ")
     assert (out / "jct_cdf.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -40,6 +43,7 @@ def test_the_page_stands_alone(scenario: Path, tmp_path: Path) -> None:
     main(["run", str(scenario), "--out", str(out), "--set", "seeds=[0]", "--set", "name=a<b"])
     page = (out / "report.html").read_text()
     assert "a&lt;b" in page
+    assert page.index(" than fifo.") < page.index("Policies side by side") < page.index("uPlot")
     assert "<script src" not in page
     assert "<link" not in page
     data = page.split('id="runs">')[1].split("</script>")[0]

@@ -10,6 +10,7 @@ from django.test import Client
 from tenancy.models import ApiToken, AuditRow, Membership, Tenant
 from tenancy.roles import Role
 from tests.api import Api
+from tests.queries import queries
 from tests.tenancy.conftest import World, new_token
 
 pytestmark = pytest.mark.slow
@@ -167,3 +168,34 @@ def test_a_token_of_the_wrong_role_is_refused(browser: Client, world: World) -> 
     page = browser.post("/admin/tenancy/apitoken/add/", form)
     assert [*page.context["adminform"].form.errors] == ["tenant"]
     assert not ApiToken.objects.filter(name="ci").exists()
+
+
+def test_the_audit_names_who_did_what_and_what_changed(
+    browser: Client, person: User, world: World
+) -> None:
+    form = {"name": "ours", "display_name": "New <i>name</i>", "weight": "2"}
+    browser.post(f"/admin/tenancy/tenant/{world.ours.pk}/change/", form)
+    token = new_token(Role.ADMIN, world.ours)
+    Api(token.secret).post("/api/v1/secrets/", {"name": "key", "value": "hidden"})
+    browser.post(f"/admin/tenancy/tenant/{world.theirs.pk}/delete/", {"post": "yes"})
+    page = browser.get("/admin/tenancy/auditrow/").content.decode()
+    shown = " ".join(re.sub("<[^>]*>", " ", page).split())
+    assert "root tenant.update tenant ours ours weight: 2; display_name: New &lt;i&gt;" in shown
+    assert "the service token.create API token admin test ours" in shown
+    assert "token admin test secret.create secret key ours name: key" in shown
+    assert "root tenant.delete tenant theirs" in shown
+    assert "hidden" not in shown
+    row = AuditRow.objects.filter(action="tenant.update").latest("id")
+    single = browser.get(f"/admin/tenancy/auditrow/{row.pk}/change/").content.decode()
+    assert "tenant ours" in single
+
+
+def test_the_audit_asks_as_often_for_many_rows(browser: Client, world: World) -> None:
+    path = "/admin/tenancy/auditrow/"
+    form = {"display_name": "x", "weight": "1"}
+    browser.post("/admin/tenancy/tenant/add/", {**form, "name": "t"})
+    browser.get(path)
+    few = queries(browser, path)
+    for number in range(20):
+        browser.post("/admin/tenancy/tenant/add/", {**form, "name": f"t{number}"})
+    assert queries(browser, path) == few

@@ -10,7 +10,7 @@ from lab.experiments.analysim.settings import COSTS, PACE, AnalysimCase, Policy
 from lab.experiments.bars import Bar
 from lab.experiments.frame import Experiment, ExperimentFindings, Records, Table, curves_of, named
 from simulator.metrics.intervals import Interval, interval
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 DISTINCT: tuple[Policy, ...] = ("fifo", "srtf", "las")
 """SJF and SRTF are one policy with preemption, and one without."""

@@ -32,7 +32,7 @@ from lab.experiments.frame import (
     without_series,
 )
 from lab.experiments.runs import cpu_s
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 REDUCTION_BAR = 0.30
 CALL_BAR_MS = 150.0

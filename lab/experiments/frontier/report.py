@@ -8,7 +8,7 @@ from lab.experiments.frontier.front import Found
 from lab.experiments.frontier.plot import Scale, total_figure, trade_figure
 from lab.experiments.frontier.results import SHOWN, TRADED, Range, spots_of
 from lab.experiments.frontier.settings import DIAL
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 Rows = Sequence[Mapping[str, Any]]
 HEADINGS = ("energy", "JCT h", "tardiness", "total")

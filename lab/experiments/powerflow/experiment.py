@@ -27,7 +27,7 @@ from lab.experiments.powerflow.settings import (
 from lab.experiments.published import build_published
 from simulator.engine import Engine
 from simulator.measure import measure
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 BEST_BAR, WORST_BAR = 3.39, 1.57
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.experiments.bars import Bar, at_least
 from lab.experiments.powerflow.curve import CurvePoint, ratio, spread
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 Curves = Mapping[int, Sequence[CurvePoint]]
 """By window."""

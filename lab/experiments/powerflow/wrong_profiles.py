@@ -14,7 +14,7 @@ from policies.contract.snapshot import ProfileTable
 from policies.registry import build
 from simulator.engine import Engine
 from simulator.measure import measure
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 from simulator.setting import Setting
 
 WINDOWS = settings.WINDOWS[::2]

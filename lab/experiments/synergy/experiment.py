@@ -26,7 +26,7 @@ from lab.experiments.synergy.settings import (
 )
 from policies.synergy.parameters import PackingName
 from simulator.metrics.intervals import Interval
-from simulator.report.table import figure_text
+from simulator.report.figures import figure_text
 
 HOUR_S = 3600.0
 BAR_GAIN, BAR_OF_OPT = 3.4, 0.9

@@ -28,15 +28,24 @@
 
   const line = (label, i, extra) => ({ label, stroke: palette[i % palette.length], width: 1.5, points: { show: false }, ...extra });
 
+  // Long runs are read in days.
+  const last = Math.max(...runs.flatMap((run) => run.hours.slice(-1)), 0);
+  const time = last > 96 ? { hours: 24, name: "days" } : { hours: 1, name: "hours" };
+  const since = `${time.name} since the start`;
+  const timed = (hours) => (time.hours === 1 ? hours : hours.map((hour) => hour / time.hours));
+  const percent = { values: (plot, ticks) => ticks.map((share) => `${Math.round(100 * share)} %`) };
+  const shares = { scales: { x: { time: false }, y: { range: [0, 1] } } };
+
   // All runs on one axis of time: uPlot wants one x column, so curves are joined.
-  function overTime(title, x, y, label, options, hint) {
-    const shown = runs.filter((run) => run[y].some((value) => value !== null));
+  function overTime(title, x, y, label, options, hint, shown) {
+    shown = (shown || runs).filter((run) => run[y].some((value) => value !== null));
     if (!shown.length) return;
-    const tables = shown.map((run) => [run[x], run[y]]);
+    const tables = shown.map((run) => [timed(run[x]), run[y]]);
+    const scale = options === shares ? percent : {};
     const data = tables.length === 1 ? tables[0] : uPlot.join(tables, tables.map((t) => t.map(() => 2)));
     const spanned = shown.map((run, i) => line(run.label, i, { spanGaps: true, value: (u, v) => (v == null ? "–" : v.toPrecision(3)) }));
-    chart(section(title, hint), data, [{ label: "hours" }, ...spanned],
-      { scales: { x: { time: false } }, axes: [axis({ label: "hours since the start" }), axis({ label })], ...options });
+    chart(section(title, hint), data, [{ label: time.name }, ...spanned],
+      { scales: { x: { time: false } }, axes: [axis({ label: since }), axis({ label, size: 64, ...scale })], ...options });
   }
 
   function completionTimes() {
@@ -50,24 +59,8 @@
     });
     const data = tables.length === 1 ? tables[0] : uPlot.join(tables, tables.map((t) => t.map(() => 2)));
     const spanned = shown.map((run, i) => line(run.label, i, { spanGaps: true }));
-    chart(section("Job completion times (CDF)"), data, [{ label: "hours" }, ...spanned],
-      { scales: { x: { time: false, distr: 3 }, y: { range: [0, 1] } }, axes: [axis({ label: "hours" }), axis({ label: "share of jobs" })] });
-  }
-
-  function powerAndPrice() {
-    const run = runs.find((one) => one.kw.some((value) => value));
-    if (!run) return;
-    const priced = run.price.some((value) => value !== null);
-    const series = [{ label: "hours" }, line("kW", 0, { scale: "kW" })];
-    const axes = [axis({ label: "hours since the start" }), axis({ scale: "kW", label: "kW" })];
-    const data = [run.hours, run.kw];
-    if (priced) {
-      series.push(line("price per kWh", 1, { scale: "price", paths: uPlot.paths.stepped({ align: 1 }) }));
-      axes.push(axis({ scale: "price", side: 1, label: "price per kWh", grid: { show: false } }));
-      data.push(run.price);
-    }
-    chart(section(`Power${priced ? " against price" : ""} (${run.label})`), data, series,
-      { scales: { x: { time: false } }, axes });
+    chart(section("Job completion times", "The further to the left a curve lies, the sooner jobs end."), data, [{ label: "hours" }, ...spanned],
+      { scales: { x: { time: false, distr: 3 }, y: { range: [0, 1] } }, axes: [axis({ label: "hours from submission to end (logarithmic)" }), axis({ label: "jobs that have ended", size: 64, ...percent })] });
   }
 
   function gantt() {
@@ -144,11 +137,13 @@
   }
 
   completionTimes();
-  overTime("GPUs allocated", "hours", "allocated", "share of all GPUs", { scales: { x: { time: false }, y: { range: [0, 1] } } });
-  overTime("GPUs making progress", "hours", "busy", "share of all GPUs", { scales: { x: { time: false }, y: { range: [0, 1] } } });
+  overTime("GPUs allocated", "hours", "allocated", "of all GPUs", shares);
+  overTime("GPUs making progress", "hours", "busy", "of all GPUs", shares);
   overTime("Queue", "hours", "queued", "jobs waiting");
-  powerAndPrice();
-  overTime("Fragmentation", "fragmentation_hours", "fragmentation", "share of free GPUs", { scales: { x: { time: false }, y: { range: [0, 1] } } },
+  if (runs.some((run) => run.kw.some((value) => value))) overTime("Power", "hours", "kw", "kW, PUE included");
+  overTime("Price of energy", "hours", "price", "per kWh", undefined, "The same for every policy.",
+    runs.filter((run) => run.price.some((value) => value !== null)).slice(0, 1).map((run) => ({ ...run, label: "price" })));
+  overTime("Fragmentation", "fragmentation_hours", "fragmentation", "of free GPUs", shares,
     "Free GPUs that could not serve the median queued gang, while there is a queue.");
   gantt();
 })();

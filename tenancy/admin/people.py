@@ -1,4 +1,4 @@
-"""Tenancy for operators: tenants, people, tokens, and the audit to read."""
+"""Tenants, people, tokens and secrets in the admin."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,15 +9,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from rest.admin import HistoryAdmin, ReadOnlyAdmin
+from rest.admin import ReadOnlyAdmin
 from rest.services import Values
 from tenancy import services, tokens
 from tenancy.callers import Caller
-from tenancy.models import ApiToken, AuditRow, Membership, Secret, Tenant
+from tenancy.models import ApiToken, Membership, Secret, Tenant
 from tenancy.roles import Role
 from tenancy.staff import StaffActs, StaffAdmin, caller_of
-
-__all__ = ["ReadOnlyAdmin", "caller_of"]
 
 OVERLAP = timedelta(hours=1)
 
@@ -143,11 +141,3 @@ class SecretAdmin(StaffActs, ReadOnlyAdmin):
     list_select_related = ("tenant",)
     search_fields = ("name", "tenant__name")
     exclude = ("sealed",)
-
-
-@admin.register(AuditRow)
-class AuditRowAdmin(HistoryAdmin):
-    list_display = ("at", "action", "object_type", "object_id", "tenant_id", "role", "token_id")
-    list_filter = ("action", "object_type", "role")
-    search_fields = ("request_id", "action", "=object_id", "=tenant_id", "=token_id")
-    date_hierarchy = "at"
