@@ -20,12 +20,12 @@ KEPT_HEADERS = ("Location", "ETag")
 PATTERN = r"^[\x21-\x7e]{1,255}$"
 _VISIBLE = re.compile(PATTERN[1:-1])
 
-# The snapshot of this statement may be older than the lock it takes: a key stored in between is
-# not seen here. The conditional insert of `keep` then stores nothing and the effect is rolled back.
+# Two statements, sent at once: the second sees what whoever held the lock before has stored. In one
+# its snapshot may be older than the lock, and the effect is tried again.
 _CLAIM = """
-SELECT pg_try_advisory_xact_lock(%s), k.request_digest, k.status, k.headers::text, k.body
-FROM (SELECT 1) AS one
-LEFT JOIN rest_idempotencykey k ON k.digest = %s AND k.created_at > now() - interval '24 hours'
+SELECT pg_try_advisory_xact_lock(%s);
+SELECT request_digest, status, headers::text, body FROM rest_idempotencykey
+WHERE digest = %s AND created_at > now() - interval '24 hours'
 """
 _KEEP = """
 INSERT INTO rest_idempotencykey (digest, request_digest, status, headers, body, created_at)
@@ -80,8 +80,11 @@ def claim(request: HttpRequest, identity: str, key: str) -> Claim | HttpResponse
     lock = int.from_bytes(digest[:8], "big", signed=True)
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [lock, digest])
-        locked, known_digest, status, headers, body = cursor.fetchone()
-    if status is not None:
+        (locked,) = cursor.fetchone()
+        cursor.nextset()
+        known = cursor.fetchone()
+    if known is not None:
+        known_digest, status, headers, body = known
         if bytes(known_digest) != request_digest:
             raise Problem(
                 f"This {HEADER} was used for another request; choose a new one.",
