@@ -140,6 +140,7 @@ def describe(inventory: Inventory) -> str:
         f"containers: {features.containers or 'no'}",
         f"wall between tenants: {features.wall}",
         f"working directories and artifacts: {_yes(features.workloads)}",
+        f"working directories from git: {_yes(features.git)}",
         f"lock clocks: {_yes(features.clocks)}",
         f"cap power: {_yes(features.power_caps)}",
         *(f"note: {note}" for note in features.notes),

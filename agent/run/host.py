@@ -42,8 +42,6 @@ def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> H
     walled = _bubblewrap(users.example, notes)
     gpu_files = GpuFiles.of_devices(devices)
     _note_gpus(gpu_files, cgroups, walled is not None, notes)
-    # Noted only: archives need no git, and a job with a commit is told by the node that has none.
-    _works(("git", "--version"), "working directories from git", notes)
     features = Features(
         cgroup=cgroups is not None,
         bubblewrap=walled is not None,
@@ -55,6 +53,7 @@ def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> H
         memory_in_place=cgroups is not None or _raises_limits(notes),
         wall=_wall(users, walled is not None),
         workloads=True,
+        git=_works(("git", "--version"), "working directories from git", notes),
         notes=tuple(note[:200] for note in notes),
     )
     return HostTools(

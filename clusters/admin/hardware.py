@@ -114,6 +114,7 @@ class NodeAdmin(StaffAdmin):
         "container_tool",
         "wall",
         "workloads",
+        "git",
         "features",
         "samples_refused",
         "samples_shed",

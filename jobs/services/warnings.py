@@ -27,14 +27,15 @@ SMALL_MIB = 2048
 class AlikeNodes:
     """Nodes of a cluster that are alike in what a submit can ask for."""
 
+    nodes: int
     partition_id: int | None
     gpu_type: str
     container_tool: str
     workloads: bool
+    git: bool
     cpus: int
     memory_mib: int
     gpus: int
-    nodes: int
 
 
 # By cluster and partition.
@@ -78,11 +79,11 @@ def _of_job(
 def _places(cluster_ids: tuple[int, ...], _until: int) -> _Places:
     gone = Q(state__in=(Node.State.DRAINED, Node.State.QUARANTINED))
     nodes = Node.objects.filter(cluster__in=cluster_ids).exclude(gone).annotate(gpus=Count("gpu"))
-    columns = ("partition_id", "gpu_type__name", "container_tool", "workloads", "cpus")
+    columns = ("partition_id", "gpu_type__name", "container_tool", "workloads", "git", "cpus")
     rows = Counter(nodes.values_list("cluster_id", *columns, "memory_mib", "gpus"))
     places: _Places = defaultdict(list)
     for (cluster_id, *row), count in rows.items():
-        kind = AlikeNodes(*row, nodes=count)
+        kind = AlikeNodes(count, *row)
         places[cluster_id, kind.partition_id].append(kind)
     return dict(places)
 
@@ -110,6 +111,9 @@ def _of_nodes(spec: JobSpec, here: Sequence[AlikeNodes]) -> Iterator[Fault]:
         return
     if spec.image is not None and not any(kind.container_tool for kind in typed):
         yield Fault("/image", "no_containers", "No node there can run images.")
+    by_git = spec.workdir is not None and spec.workdir.git is not None
+    if by_git and not any(kind.git for kind in typed):
+        yield Fault("/workdir/git", "no_git", "No node there has git; send the code as a folder.")
     yield from _of_size(spec, typed)
 
 

@@ -115,6 +115,7 @@ REGISTER = Register(
             memory_limit=MemoryLimit.RLIMIT,
             wall=Wall.UID,
             workloads=True,
+            git=True,
         ),
         numa=(NumaNode(0, (0, 1, 2, 3), 65536),),
     ),

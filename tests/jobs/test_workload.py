@@ -288,3 +288,10 @@ def test_an_image_that_no_node_runs_is_warned_of(world: World, member: Api) -> N
     warnings._places.cache_clear()
     answer = member.post(JOBS, {**SUBMIT, "image": "train:1"}).json()
     assert [each["code"] for each in answer["warnings"]] == ["no_containers"]
+
+
+def test_a_commit_that_no_node_can_fetch_is_warned_of(world: World, member: Api) -> None:
+    Node.objects.update(git=False)
+    warnings._places.cache_clear()
+    answer = member.post(JOBS, {**SUBMIT, "workdir": GIT}).json()
+    assert _warned(answer) == [("/workdir/git", "no_git")]
