@@ -87,6 +87,15 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         default=8192,
         help="how much of fetched archives is kept for the next attempt (default 8192)",
     )
+    parser.add_argument(
+        "--show",
+        metavar="DIR",
+        type=_directory,
+        action="append",
+        default=[],
+        help="a folder that attempts may read even below /tmp, where they see nothing else of "
+        "the host; again for each (the Python that runs the agent always is one)",
+    )
     parser.add_argument("--container", action="store_true", help="run images by podman or docker")
     parser.add_argument("--check", action="store_true", help="print what this host can, and end")
     parser.add_argument("--version", action="version", version=__version__)
@@ -112,8 +121,16 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         tenant_uids=given.tenant_uids,
         trust_tenants=given.trust_tenants,
         archive_cache_bytes=max(0, given.archive_cache_mib) << 20,
+        shown=tuple(given.show),
     )
     return options, given.check
+
+
+def _directory(text: str) -> Path:
+    path = Path(text).absolute()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a directory")
+    return path
 
 
 def _check(options: AgentOptions) -> int:

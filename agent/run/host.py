@@ -33,10 +33,17 @@ class HostTools:
     cpus: tuple[int, ...]
     gpu_files: GpuFiles
     wall_options: tuple[str, ...] = ()
+    shown: tuple[Path, ...] = ()
     container_init: bool = False
 
 
-def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> HostTools:
+def probe(
+    devices: DeviceSet,
+    *,
+    want_containers: bool,
+    users: TenantUsers,
+    shown: tuple[Path, ...] = (),
+) -> HostTools:
     notes: list[str] = []
     cgroups = _cgroups(notes)
     walled = _bubblewrap(users.example, notes)
@@ -63,6 +70,7 @@ def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> H
         tuple(sorted(os.sched_getaffinity(0))),
         gpu_files,
         wall_options=walled or (),
+        shown=shown,
         container_init=_container_init(features.containers),
     )
 

@@ -92,6 +92,7 @@ class Launcher:
             secrets=directory / "secrets",
             mounts=attempt.mounts,
             devices=self.host.gpu_files.of(attempt.gpu_uuids),
+            shown=self.host.shown,
         )
         directory.mkdir(mode=0o711, exist_ok=True)
         for own in (places.work, places.checkpoints, places.secrets):

@@ -11,10 +11,11 @@ from agent.wire import Mount
 OWN = ("/tmp", "/var/tmp", "/run")  # noqa: S108
 # What of /run programs need: names of hosts, and the driver's daemon.
 KEPT = ("/run/systemd/resolve", "/run/nvidia-persistenced")
-NOT_FOUND = "bwrap: execvp "
+NOT_FOUND, NO_FILE = "bwrap: execvp ", "No such file"
 VISIBLE = (
     "inside the wall the host's files are visible, but {own} and the agent's own directory are "
-    "empty; a program that lies there has to come with the working directory or a mount"
+    "empty; a program that lies there has to come with the working directory or a mount, "
+    "or the node's operator has to show its folder"
 )
 
 
@@ -31,6 +32,7 @@ class SandboxPaths:
     secrets: Path
     mounts: tuple[Mount, ...] = ()
     devices: tuple[str, ...] = ()
+    shown: tuple[Path, ...] = ()  # read only, of the host, wherever they lie
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -39,6 +41,11 @@ class SandboxPaths:
     @property
     def readable(self) -> tuple[str, ...]:
         return tuple(map(str, (self.cpus, self.clock, self.secrets)))
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """Of those shown, what a folder of the attempt's own would hide."""
+        return tuple(str(path) for path in self.shown if _in_own(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ def bubblewrapped(
         *(() if network else ("--unshare-net",)),
         *("--ro-bind", "/", "/", *makes_room, "--dev", "/dev", "--proc", "/proc"),
         *(part for path in OWN for part in (*size, "--tmpfs", path)),
-        *_each("--ro-bind-try", KEPT),
+        *_each("--ro-bind-try", (*KEPT, *places.uncovered)),
         *("--tmpfs", str(places.state)),
         *_each("--dev-bind-try", places.devices),
         *_each("--bind", places.writable),
@@ -85,11 +92,19 @@ def bubblewrapped(
     return JobCommand(("bwrap", "--args", "--", *argv), {}, hidden, wrapped=True)
 
 
-def explained(said: str) -> str:
-    """Why a program was not found, for somebody who does not see the wall."""
-    if not said.startswith(NOT_FOUND):
+def explained(said: str, argv: Sequence[str]) -> str:
+    """Why a program, or a file named to it, was not found, for who does not see the wall.
+
+    Whether the host has such a file is not looked up: that is no tenant's business.
+    """
+    named = any(argument in said for argument in argv if _in_own(Path(argument)))
+    if not (named and NO_FILE in said) and not said.startswith(NOT_FOUND):
         return ""
     return f"{said.removeprefix(NOT_FOUND)}: {VISIBLE.format(own=', '.join(OWN))}"
+
+
+def _in_own(path: Path) -> bool:
+    return any(path.is_relative_to(own) for own in OWN)
 
 
 def _each(option: str, paths: Iterable[str]) -> tuple[str, ...]:

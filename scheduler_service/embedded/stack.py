@@ -142,6 +142,8 @@ def _agents(site: Site) -> tuple[Program, ...]:
                 *("--state-dir", str(site.var / "agents" / agent["name"])),
                 *("--checkpoint-dir", str(site.var / "agents" / "checkpoints")),
                 *("--devices", f"emulated:{site.source}/examples/nodes/{agent['devices']}.toml"),
+                # The demo's jobs are scripts of the checkout, wherever that lies.
+                *("--show", f"{site.source}/examples"),
                 *_whom(site),
             ),
             env={**site.env, "FAIRWATT_JOIN_TOKEN": agent["join_token"]},
