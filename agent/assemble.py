@@ -85,6 +85,7 @@ def probe_node(options: AgentOptions, devices: DeviceSet) -> tuple[HostTools, In
         devices,
         want_containers=options.container,
         users=options.users,
+        state=options.state_path,
         shown=shown_folders(options.shown),
     )
     claims = devices.host

@@ -14,6 +14,7 @@ from agent.assemble import AgentOptions, assemble, load_identity, open_device_se
 from agent.devices.base import DevicesError
 from agent.loop import AgentLoop, EndRequestedError
 from agent.remember.journal import JournalBrokenError
+from agent.run.closed_folders import can_open_ways
 from agent.run.tenant_users import NoSuchUserError, UidRange, check_told
 from agent.talk import identity
 from agent.talk.client import FencedError, RefusedError, ServiceClient
@@ -175,8 +176,8 @@ def _serve(options: AgentOptions) -> int:
         if who.node_token is None and options.join_token is None:
             return _fail("this node has not joined yet: give --join-token")
         for path in (options.state_path, options.checkpoint_path):
-            if why := users.unreachable(path):
-                return _fail(why)
+            if (why := users.unreachable(path)) and not can_open_ways():
+                return _fail(f"{why}, and this host lets no mount be made to go around that")
         return asyncio.run(_run(options))
     finally:
         os.close(held)

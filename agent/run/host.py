@@ -42,6 +42,7 @@ def probe(
     *,
     want_containers: bool,
     users: TenantUsers,
+    state: Path,
     shown: tuple[Path, ...] = (),
 ) -> HostTools:
     notes: list[str] = []
@@ -54,7 +55,7 @@ def probe(
         bubblewrap=walled is not None,
         affinity=_affinity(notes),
         memory_limit=MemoryLimit.CGROUP if cgroups else MemoryLimit.RLIMIT,
-        containers=_containers(notes) if want_containers else None,
+        containers=_containers(users.unreachable(state), notes) if want_containers else None,
         clocks=devices.clocks,
         power_caps=devices.power_caps,
         memory_in_place=cgroups is not None or _raises_limits(notes),
@@ -184,7 +185,11 @@ def _affinity(notes: list[str]) -> bool:
     return True
 
 
-def _containers(notes: list[str]) -> ContainerTool | None:
+def _containers(closed: str, notes: list[str]) -> ContainerTool | None:
+    """An image may close the same folders to a tenant that the host does, as /root."""
+    if closed:
+        notes.append(f"containers: {closed}")
+        return None
     tools = (tool for tool in ContainerTool if _works((tool, "info"), f"container {tool}", notes))
     return next(tools, None)
 

@@ -43,6 +43,12 @@ class SandboxPaths:
         return tuple(map(str, (self.cpus, self.clock, self.secrets)))
 
     @property
+    def needed(self) -> tuple[Path, ...]:
+        """What an attempt must get to, whatever folders lie on the way."""
+        volumes = (mount.path for mount in self.mounts)
+        return (*map(Path, (*self.writable, *self.readable, *volumes)), *self.shown)
+
+    @property
     def uncovered(self) -> tuple[str, ...]:
         """Of those shown, what a folder of the attempt's own would hide."""
         return tuple(str(path) for path in self.shown if _in_own(path))

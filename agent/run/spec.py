@@ -8,6 +8,7 @@ from typing import Any
 from agent.remember.files import write_whole
 from agent.run import container, sandbox
 from agent.run.cgroup import Group
+from agent.run.closed_folders import ways
 from agent.run.confine import CLONE_NEWIPC, CLONE_NEWNET
 from agent.run.environment import (
     job_environment,
@@ -63,6 +64,7 @@ class SpecWriter:
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
             "unshare": self._unshared(commands[0]),
+            "ways": ways(self.places.needed, user.uid) if user else {},
             "cpus": sorted(real_cpus) if self.host.features.affinity else [],
             "cgroup_procs": [str(path) for path in group.procs] if group else [],
             "limits": {} if contained else self._limits(group),

@@ -27,12 +27,12 @@ FIRST_UID = 200_000
 CODE = tar_gz(file("run.sh", b"id -u; stat -c %a:%u . run.sh; mkdir out; echo 42 > out/x\n"))
 
 
-@pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    """Which others may pass through, as a node's state directory must be."""
+@pytest.fixture(scope="module", params=[0o711, 0o700], ids=["open", "closed"])
+def directory(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Which others may pass through, or may not, as a home."""
     with tempfile.TemporaryDirectory(prefix="fairwatt-files-") as name:
         path = Path(name)
-        path.chmod(0o711)
+        path.chmod(request.param)
         yield path
 
 
