@@ -18,6 +18,7 @@ from agent.run.container import ValueNotPassableError
 from agent.run.cpus import real
 from agent.run.environment import ranks_of
 from agent.run.host import HostTools
+from agent.run.kernel_log import ended_for_memory
 from agent.run.leftovers import remove_leftovers
 from agent.run.sandbox import SandboxPaths
 from agent.run.shim import EXIT_BYTES, EXIT_FILE, SPEC_FILE
@@ -173,7 +174,9 @@ class Launcher:
 
     def out_of_memory(self, run: AttemptRun) -> bool:
         """Asked before the group is gone."""
-        if self.host.cgroups is None or run.attempt.image:
+        if run.attempt.image:
+            return ended_for_memory(container.ids(run.directory))
+        if self.host.cgroups is None:
             return False
         return self.host.cgroups.existing(self.unique_name(run.attempt)).out_of_memory()
 

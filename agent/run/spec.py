@@ -124,6 +124,7 @@ class SpecWriter:
                 pids=attempt.pids_limit,
                 network=attempt.network,
                 env_file=env_file,
+                id_file=self.directory / f"{container.ID_FILE}.{local}",
                 shared_memory=self.shared_memory,
                 init=self.host.container_init,
             )

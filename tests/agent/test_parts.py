@@ -166,6 +166,7 @@ def test_a_container_gets_its_share_and_its_secrets_by_name_only(
         pids=100,
         network=False,
         env_file=Path("/s/runs/7/env.0"),
+        id_file=Path("/s/runs/7/container.0"),
         shared_memory=Path("/dev/shm/fairwatt-1"),
         init=True,
     )
