@@ -2,13 +2,14 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent.run.kernel_log import ended_for_memory
 from agent.wire import DesiredAttempt
-from tests.agent.conftest import attempt, ground_at
+from tests.agent.conftest import Ground, attempt, ground_at
 from tests.agent.podman import IMAGE, podman_environment
 from tests.agent.process import gpu_uuid
 from tests.agent.service import until
@@ -36,19 +37,24 @@ def contained(number: int, script: str) -> DesiredAttempt:
     )
 
 
-@pytest.mark.process
-@pytest.mark.skipif(os.geteuid() != 0, reason="podman is tried as root")
-def test_podman_ends_it_and_the_report_says_why() -> None:
+@pytest.fixture
+def ground() -> Iterator[Ground]:
     with tempfile.TemporaryDirectory(prefix="fairwatt-memory-") as name:
         directory = Path(name)
         directory.chmod(0o711)
         env = podman_environment(directory)
-        with ground_at(directory) as ground:
-            ground.agent(**env).start("--container", "--tenant-uids", "200000-200999")
-            service = ground.service
-            service.want(contained(7, "tail /dev/zero; exit 3"))
-            service.want(contained(8, "sh -c 'kill -9 $$'; exit 4"))
-            until(lambda: {7, 8} <= service.ended.keys(), "both ends", 60)
+        with ground_at(directory) as made:
+            made.agent(**env).start("--container", "--tenant-uids", "200000-200999")
+            yield made
+
+
+@pytest.mark.process
+@pytest.mark.skipif(os.geteuid() != 0, reason="podman is tried as root")
+def test_podman_ends_it_and_the_report_says_why(ground: Ground) -> None:
+    service = ground.service
+    service.want(contained(7, "tail /dev/zero; exit 3"))
+    service.want(contained(8, "sh -c 'kill -9 $$'; exit 4"))
+    until(lambda: {7, 8} <= service.ended.keys(), "both ends", 60)
     assert service.ended[7].out_of_memory, service.ended[7]
     assert service.ended[7].exit_code == 3
     assert service.ended[7].detail.startswith("out of memory: more than its 64 MiB; exit code 3")
