@@ -97,7 +97,9 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         help="a folder that attempts may read even below /tmp, where they see nothing else of "
         "the host; again for each (the Python that runs the agent always is one)",
     )
-    parser.add_argument("--container", action="store_true", help="run images by podman or docker")
+    parser.add_argument(
+        "--container", action="store_true", help="run images by podman, docker or apptainer"
+    )
     parser.add_argument("--check", action="store_true", help="print what this host can, and end")
     parser.add_argument("--version", action="version", version=__version__)
     given = parser.parse_args(argv)

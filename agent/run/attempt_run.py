@@ -41,6 +41,7 @@ class AttemptRun:
     draft: Path | None = None  # the folder that becomes the working directory
     waits_for: str = ""
     brought: Fetching | None = None  # how far its working directory is
+    pulls: bool = False  # started by this agent with a tool that tells when its image is there
     unlaunched: bool = False  # taken up from an earlier agent, without the values it starts with
     stop_reason: str = ""
     kill_at_s: float | None = None
@@ -62,7 +63,7 @@ class AttemptRun:
         """A container has its id once its image is there."""
         if self.preparing:
             return self.brought
-        pulling = self.attempt.image and self.state is State.RUNNING
+        pulling = self.pulls and self.state is State.RUNNING
         return Fetching(Fetched.IMAGE) if pulling and not container.ids(self.directory) else None
 
     def find_shim(self) -> None:

@@ -16,6 +16,8 @@ TOOL_ENV = (
 # The image brings its own.
 LEFT_TO_THE_IMAGE = frozenset({"PATH", "LD_LIBRARY_PATH", "CUDA_HOME"})
 
+# They run as the agent and make containers the tenant's own; apptainer runs as the tenant.
+ENGINES = frozenset({ContainerTool.PODMAN, ContainerTool.DOCKER})
 # Of an attempt's directory, one for each of its containers; the tool writes it.
 ID_FILE = "container"
 

@@ -15,9 +15,10 @@ from agent.devices.base import DeviceSet
 from agent.run import cgroup, cgroup_v1
 from agent.run.cgroup import Cgroups, CgroupsError
 from agent.run.cgroup_v1 import CgroupsV1
+from agent.run.container import ENGINES
 from agent.run.gpu_files import GpuFiles
 from agent.run.tenant_users import TenantUsers, User
-from agent.wire import ContainerTool, Features, MemoryLimit, NumaNode, Wall
+from agent.wire import ContainerTool, DesiredAttempt, Features, MemoryLimit, NumaNode, Wall
 
 PROBE_TIMEOUT_S = 20.0
 CATATONIT = (Path("/usr/bin/catatonit"), Path("/usr/libexec/podman/catatonit"))
@@ -35,6 +36,11 @@ class HostTools:
     wall_options: tuple[str, ...] = ()
     shown: tuple[Path, ...] = ()
     container_init: bool = False
+
+    def engine(self, attempt: DesiredAttempt) -> ContainerTool | None:
+        """What makes, limits and ends the attempt's containers, if it has any such."""
+        tool = self.features.containers
+        return tool if attempt.image and tool in ENGINES else None
 
 
 def probe(
@@ -55,7 +61,9 @@ def probe(
         bubblewrap=walled is not None,
         affinity=_affinity(notes),
         memory_limit=MemoryLimit.CGROUP if cgroups else MemoryLimit.RLIMIT,
-        containers=_containers(users.unreachable(state), notes) if want_containers else None,
+        containers=_containers(users, state, walled is not None, notes)
+        if want_containers
+        else None,
         clocks=devices.clocks,
         power_caps=devices.power_caps,
         memory_in_place=cgroups is not None or _raises_limits(notes),
@@ -185,13 +193,33 @@ def _affinity(notes: list[str]) -> bool:
     return True
 
 
-def _containers(closed: str, notes: list[str]) -> ContainerTool | None:
+def _containers(
+    users: TenantUsers, state: Path, walled: bool, notes: list[str]
+) -> ContainerTool | None:
     """An image may close the same folders to a tenant that the host does, as /root."""
-    if closed:
+    if closed := users.unreachable(state):
         notes.append(f"containers: {closed}")
         return None
-    tools = (tool for tool in ContainerTool if _works((tool, "info"), f"container {tool}", notes))
-    return next(tools, None)
+    for tool in (ContainerTool.PODMAN, ContainerTool.DOCKER):
+        if _works((tool, "info"), f"container {tool}", notes):
+            return tool
+    if _apptainer(users.example, walled, notes):
+        return ContainerTool.APPTAINER
+    if shutil.which(ContainerTool.ENROOT):
+        notes.append("container enroot: it shares processes and devices, and so is not used")
+    return None
+
+
+def _apptainer(user: User | None, walled: bool, notes: list[str]) -> bool:
+    """It needs a user namespace within the wall's; tried with the wall's own tool."""
+    what = f"container {ContainerTool.APPTAINER}"
+    if not _works((ContainerTool.APPTAINER, "--version"), what, notes):
+        return False
+    if not walled:
+        notes.append(f"{what}: it runs inside bubblewrap, which does not work here")
+        return False
+    wall = ("bwrap", "--unshare-user", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    return _works((*wall, "--", *wall, "--", "true"), what, notes, user)
 
 
 def _works(argv: tuple[str, ...], what: str, notes: list[str], user: User | None = None) -> bool:

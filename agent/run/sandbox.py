@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from agent.run import mount_points
 from agent.wire import Mount
@@ -71,11 +72,13 @@ def bubblewrapped(
     options: Sequence[str] = (),
     tmp_bytes: int = 0,
     network: bool = True,
+    replaced: Mapping[str, Path] = MappingProxyType({}),
 ) -> JobCommand:
     """The host read-only; devices, /tmp, process ids and ipc its own; the agent's state hidden.
 
     The environment comes by a file, as arguments: the tool itself must not follow a tenant's
-    LD_PRELOAD, and nobody shall read the values in its command line.
+    LD_PRELOAD, and nobody shall read the values in its command line. `replaced` names files of the
+    host that are others inside.
     """
     size = ("--size", str(tmp_bytes)) if tmp_bytes else ()
     makes_room, closes_room = mount_points.opened(places.mounts, OWN)
@@ -90,6 +93,7 @@ def bubblewrapped(
         *_each("--bind", places.writable),
         *_each("--ro-bind", places.readable),
         *_mounts(places.mounts),
+        *(part for to, path in replaced.items() for part in ("--ro-bind", str(path), to)),
         *closes_room,
         *("--remount-ro", str(places.state)),
         *("--chdir", str(places.work), "--clearenv"),
