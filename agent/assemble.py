@@ -29,6 +29,7 @@ from agent.run.cpus import CpuPool
 from agent.run.host import HostTools
 from agent.run.launch import Launcher
 from agent.run.shims import Shims
+from agent.run.shown_folders import shown_folders
 from agent.run.start import AttemptStarter
 from agent.run.stop import AttemptStopper
 from agent.run.supervisor import AttemptSupervisor
@@ -54,6 +55,7 @@ class AgentOptions:
     tenant_uids: UidRange | None = None
     trust_tenants: bool = False
     archive_cache_bytes: int = 8 * 2**30
+    shown: tuple[Path, ...] = ()
 
     def __repr__(self) -> str:
         return f"Options(server={self.server!r}, name={self.name!r})"
@@ -79,7 +81,13 @@ def open_device_set(options: AgentOptions) -> DeviceSet:
 
 
 def probe_node(options: AgentOptions, devices: DeviceSet) -> tuple[HostTools, Inventory]:
-    found = host.probe(devices, want_containers=options.container, users=options.users)
+    found = host.probe(
+        devices,
+        want_containers=options.container,
+        users=options.users,
+        state=options.state_path,
+        shown=shown_folders(options.shown),
+    )
     claims = devices.host
     inventory = Inventory(
         name=options.name,

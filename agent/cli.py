@@ -14,6 +14,7 @@ from agent.assemble import AgentOptions, assemble, load_identity, open_device_se
 from agent.devices.base import DevicesError
 from agent.loop import AgentLoop, EndRequestedError
 from agent.remember.journal import JournalBrokenError
+from agent.run.closed_folders import can_open_ways
 from agent.run.tenant_users import NoSuchUserError, UidRange, check_told
 from agent.talk import identity
 from agent.talk.client import FencedError, RefusedError, ServiceClient
@@ -87,7 +88,18 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         default=8192,
         help="how much of fetched archives is kept for the next attempt (default 8192)",
     )
-    parser.add_argument("--container", action="store_true", help="run images by podman or docker")
+    parser.add_argument(
+        "--show",
+        metavar="DIR",
+        type=_directory,
+        action="append",
+        default=[],
+        help="a folder that attempts may read even below /tmp, where they see nothing else of "
+        "the host; again for each (the Python that runs the agent always is one)",
+    )
+    parser.add_argument(
+        "--container", action="store_true", help="run images by podman, docker or apptainer"
+    )
     parser.add_argument("--check", action="store_true", help="print what this host can, and end")
     parser.add_argument("--version", action="version", version=__version__)
     given = parser.parse_args(argv)
@@ -112,8 +124,16 @@ def _parse(argv: list[str]) -> tuple[AgentOptions, bool]:
         tenant_uids=given.tenant_uids,
         trust_tenants=given.trust_tenants,
         archive_cache_bytes=max(0, given.archive_cache_mib) << 20,
+        shown=tuple(given.show),
     )
     return options, given.check
+
+
+def _directory(text: str) -> Path:
+    path = Path(text).absolute()
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a directory")
+    return path
 
 
 def _check(options: AgentOptions) -> int:
@@ -140,6 +160,7 @@ def describe(inventory: Inventory) -> str:
         f"containers: {features.containers or 'no'}",
         f"wall between tenants: {features.wall}",
         f"working directories and artifacts: {_yes(features.workloads)}",
+        f"working directories from git: {_yes(features.git)}",
         f"lock clocks: {_yes(features.clocks)}",
         f"cap power: {_yes(features.power_caps)}",
         *(f"note: {note}" for note in features.notes),
@@ -157,8 +178,8 @@ def _serve(options: AgentOptions) -> int:
         if who.node_token is None and options.join_token is None:
             return _fail("this node has not joined yet: give --join-token")
         for path in (options.state_path, options.checkpoint_path):
-            if why := users.unreachable(path):
-                return _fail(why)
+            if (why := users.unreachable(path)) and not can_open_ways():
+                return _fail(f"{why}, and this host lets no mount be made to go around that")
         return asyncio.run(_run(options))
     finally:
         os.close(held)

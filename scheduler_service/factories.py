@@ -15,7 +15,12 @@ from jobs.sealed_env import sealed_env
 from tenancy.models import ApiToken, Tenant
 
 # As a node is whose agent can run whatever a job asks for, beside other tenants' jobs.
-_ABLE: dict[str, Any] = {"container_tool": "podman", "wall": "namespaces", "workloads": True}
+_ABLE: dict[str, Any] = {
+    "container_tool": "podman",
+    "wall": "namespaces",
+    "workloads": True,
+    "git": True,
+}
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 

@@ -12,6 +12,8 @@ from policies.contract.plan import Plan, Wait
 from policies.explain.reasons import remedy_text, sentence
 from scheduling.apply import relocation
 from scheduling.ended import JobEnd, job_end
+from scheduling.fetching import evidence_of, fetches
+from scheduling.fetching import sentence as brought
 from scheduling.models import Round
 from scheduling.unable_nodes import AS_TYPES, why_unable
 
@@ -74,6 +76,9 @@ def _explained(job: Job, now: datetime) -> Explanation:
     if job.state in TERMINAL:
         end = job_end(job)
         return Explanation(job.state, job.reason, end.text, ended=end)
+    if job.state in {Job.State.PLACED, Job.State.RUNNING} and (found := fetches(job)):
+        evidence = evidence_of(found)
+        return Explanation(job.state, "fetching", brought(found), evidence=evidence)
     if job.state != Job.State.QUEUED:
         return Explanation(job.state, job.reason, _text(job))
     if job.retry_at is not None and job.retry_at > now:

@@ -20,6 +20,8 @@ def why_unable(job: Job) -> tuple[str, str] | None:
         return "no_containers", "No node with a GPU type that it allows can run images."
     if brings_along(job) and not nodes.filter(workloads=True).exists():
         return "no_workloads", "The agents of all nodes it may use are too old for what it brings."
+    if job.git_url is not None and not nodes.filter(git=True).exists():
+        return "no_git", "No node with a GPU type that it allows has git to fetch its code with."
     alone = nodes.filter(Q(wall=Node.Wall.NONE) | Q(cluster__exclusive=True))
     others = Allocation.objects.filter(node__in=alone, released_at=None)
     if others.exclude(tenant=job.tenant_id).exists():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.files.archive_cache import ArchiveCache, ArchivePart
-from agent.wire import Archive, AttemptRef, DesiredAttempt
+from agent.wire import Archive, AttemptRef, DesiredAttempt, Fetched, Fetching
 
 
 @dataclass(slots=True)
@@ -23,6 +23,10 @@ class Download:
     @property
     def wanted(self) -> bool:
         return bool(self.refs)
+
+    @property
+    def progress(self) -> Fetching:
+        return Fetching(Fetched.ARCHIVE, self.part.size, self.archive.size)
 
     def __str__(self) -> str:
         done, size = self.part.size >> 10, self.archive.size >> 10

@@ -58,10 +58,8 @@ def _unpacking(task: dict[str, Any]) -> Work:
 
 
 def _checking_out(task: dict[str, Any]) -> Work:
-    folder = os.open(task["folder"], FOLDER)
-
     def work() -> dict[str, Any]:
-        os.fchdir(folder)
+        os.chdir(task["folder"])
         checkout(task["url"], task["commit"], most_bytes=task["most_bytes"])
         return {}
 

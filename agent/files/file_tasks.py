@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.files.file_task import RESULT_FILE, TASK_FILE
 from agent.remember.files import read_json, write_whole
+from agent.run.closed_folders import ways
 from agent.run.processes import Process
 from agent.run.shims import Shims
 from agent.run.tenant_users import User
@@ -27,6 +28,8 @@ class FileTasks:
             "cpus": [],
             "limits": LIMITS,
             "unshare": 0,
+            "ways": ways((Path(task["folder"]),), user.uid) if user else {},
+            "cwd": task["folder"],
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
         }

@@ -13,7 +13,15 @@ from agent.files.downloads import ArchiveDownloads, Download
 from agent.files.file_tasks import FileTasks
 from agent.run.attempt_run import AttemptRun
 from agent.run.tenant_users import TenantUsers, give
-from agent.wire import Archive, AttemptRef, DesiredAttempt, End, GitCommit
+from agent.wire import (
+    Archive,
+    AttemptRef,
+    DesiredAttempt,
+    End,
+    Fetched,
+    Fetching,
+    GitCommit,
+)
 
 # Where an attempt has no limit of its own.
 MOST_BYTES = 16 * 2**30
@@ -58,8 +66,9 @@ class WorkdirPreparer:
             cache = self.downloads.cache
             if not download.active and (why := cache.shortage(archive, self.downloads.needed)):
                 raise UnpreparedError(End.REFUSED, why)
-            run.waits_for = str(download)
+            run.waits_for, run.brought = str(download), download.progress
             return
+        run.brought = Fetching(Fetched.ARCHIVE, archive.size, archive.size)
         task = {"kind": "unpack", "archive": str(file), "format": archive.format.value}
         self._start(run, "unpacking its working directory", task)
 
@@ -67,6 +76,7 @@ class WorkdirPreparer:
         if not run.attempt.network:
             why = "this cluster keeps jobs from the network: send the code as a folder"
             raise UnpreparedError(End.INPUT_FAILED, why)
+        run.brought = Fetching(Fetched.GIT)
         task = {"kind": "git", "url": git.url, "commit": git.commit}
         self._start(run, f"fetching {git.url}", task)
 

@@ -15,11 +15,11 @@ from agent.measure.sampler import LatestReading
 from agent.measure.speed import Speedometer
 from agent.remember.disk import write_in_place
 from agent.remember.files import read_json, write_whole
-from agent.run import processes
+from agent.run import container, processes
 from agent.run.environment import ranks_of
 from agent.run.processes import Process
 from agent.run.shim import EXIT_FILE
-from agent.wire import AttemptEnergy, DesiredAttempt, State
+from agent.wire import AttemptEnergy, DesiredAttempt, Fetched, Fetching, State
 
 # A shim that does not end this long after its processes should be dead is itself killed.
 OVERDUE_S = 10.0
@@ -40,6 +40,8 @@ class AttemptRun:
     preparing: bool = False  # its working directory is not whole yet
     draft: Path | None = None  # the folder that becomes the working directory
     waits_for: str = ""
+    brought: Fetching | None = None  # how far its working directory is
+    pulls: bool = False  # started by this agent with a tool that tells when its image is there
     unlaunched: bool = False  # taken up from an earlier agent, without the values it starts with
     stop_reason: str = ""
     kill_at_s: float | None = None
@@ -55,6 +57,14 @@ class AttemptRun:
         if self.kill_at_s is not None:
             return State.STOPPING
         return State.STARTING if self.shim is None else State.RUNNING
+
+    @property
+    def fetching(self) -> Fetching | None:
+        """A container has its id once its image is there."""
+        if self.preparing:
+            return self.brought
+        pulling = self.pulls and self.state is State.RUNNING
+        return Fetching(Fetched.IMAGE) if pulling and not container.ids(self.directory) else None
 
     def find_shim(self) -> None:
         """The shim that took the claim runs the attempt, whichever agent started it."""

@@ -13,6 +13,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from agent.run.closed_folders import open_ways
+
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 38, 47
 PR_CAP_AMBIENT_CLEAR_ALL = 4
 CLONE_NEWNET, CLONE_NEWIPC = 0x40000000, 0x08000000
@@ -29,6 +31,10 @@ def confine(spec: dict[str, Any], parent: int) -> None:
     if spec["cpus"]:
         os.sched_setaffinity(0, spec["cpus"])
     _limit(spec["limits"])
+    if spec["ways"]:
+        open_ways(spec["ways"])
+        # By its name: the folder that was entered before lies below what now covers it.
+        os.chdir(spec["cwd"])
     if spec["unshare"]:
         _call(_libc.unshare, spec["unshare"])
         if spec["unshare"] & CLONE_NEWNET:

@@ -16,6 +16,11 @@ TOOL_ENV = (
 # The image brings its own.
 LEFT_TO_THE_IMAGE = frozenset({"PATH", "LD_LIBRARY_PATH", "CUDA_HOME"})
 
+# They run as the agent and make containers the tenant's own; apptainer runs as the tenant.
+ENGINES = frozenset({ContainerTool.PODMAN, ContainerTool.DOCKER})
+# Of an attempt's directory, one for each of its containers; the tool writes it.
+ID_FILE = "container"
+
 
 class ValueNotPassableError(Exception):
     """A variable that no file of the tool's can hold."""
@@ -35,6 +40,7 @@ def contained(
     pids: int,
     network: bool,
     env_file: Path,
+    id_file: Path,
     shared_memory: Path,
     init: bool,
 ) -> JobCommand:
@@ -52,6 +58,7 @@ def contained(
             *(("--user", f"{user.uid}:{user.gid}") if user else ()),
             *(("--pids-limit", str(pids)) if pids else ()),
             *("--workdir", str(places.work), *volumes, "--env-file", str(env_file)),
+            *("--cidfile", str(id_file)),
             *share(cpus, memory_mib),
             *_gpus(tool, gpus),
             *(part for path in places.devices for part in ("--device", path)),
@@ -74,6 +81,11 @@ def env_lines(env: Mapping[str, str]) -> bytes:
         if "\n" in value or "\r" in value:
             raise ValueNotPassableError(f"{name} has a line break: a container cannot be given it")
     return "".join(f"{name}={value}\n" for name, value in passed.items()).encode()
+
+
+def ids(directory: Path) -> list[str]:
+    """Of the containers that an attempt had."""
+    return [found for path in directory.glob(f"{ID_FILE}.*") if (found := path.read_text().strip())]
 
 
 def changed(

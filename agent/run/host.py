@@ -15,9 +15,10 @@ from agent.devices.base import DeviceSet
 from agent.run import cgroup, cgroup_v1
 from agent.run.cgroup import Cgroups, CgroupsError
 from agent.run.cgroup_v1 import CgroupsV1
+from agent.run.container import ENGINES
 from agent.run.gpu_files import GpuFiles
 from agent.run.tenant_users import TenantUsers, User
-from agent.wire import ContainerTool, Features, MemoryLimit, NumaNode, Wall
+from agent.wire import ContainerTool, DesiredAttempt, Features, MemoryLimit, NumaNode, Wall
 
 PROBE_TIMEOUT_S = 20.0
 CATATONIT = (Path("/usr/bin/catatonit"), Path("/usr/libexec/podman/catatonit"))
@@ -33,28 +34,42 @@ class HostTools:
     cpus: tuple[int, ...]
     gpu_files: GpuFiles
     wall_options: tuple[str, ...] = ()
+    shown: tuple[Path, ...] = ()
     container_init: bool = False
 
+    def engine(self, attempt: DesiredAttempt) -> ContainerTool | None:
+        """What makes, limits and ends the attempt's containers, if it has any such."""
+        tool = self.features.containers
+        return tool if attempt.image and tool in ENGINES else None
 
-def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> HostTools:
+
+def probe(
+    devices: DeviceSet,
+    *,
+    want_containers: bool,
+    users: TenantUsers,
+    state: Path,
+    shown: tuple[Path, ...] = (),
+) -> HostTools:
     notes: list[str] = []
     cgroups = _cgroups(notes)
     walled = _bubblewrap(users.example, notes)
     gpu_files = GpuFiles.of_devices(devices)
     _note_gpus(gpu_files, cgroups, walled is not None, notes)
-    # Noted only: archives need no git, and a job with a commit is told by the node that has none.
-    _works(("git", "--version"), "working directories from git", notes)
     features = Features(
         cgroup=cgroups is not None,
         bubblewrap=walled is not None,
         affinity=_affinity(notes),
         memory_limit=MemoryLimit.CGROUP if cgroups else MemoryLimit.RLIMIT,
-        containers=_containers(notes) if want_containers else None,
+        containers=_containers(users, state, walled is not None, notes)
+        if want_containers
+        else None,
         clocks=devices.clocks,
         power_caps=devices.power_caps,
         memory_in_place=cgroups is not None or _raises_limits(notes),
         wall=_wall(users, walled is not None),
         workloads=True,
+        git=_works(("git", "--version"), "working directories from git", notes),
         notes=tuple(note[:200] for note in notes),
     )
     return HostTools(
@@ -64,6 +79,7 @@ def probe(devices: DeviceSet, *, want_containers: bool, users: TenantUsers) -> H
         tuple(sorted(os.sched_getaffinity(0))),
         gpu_files,
         wall_options=walled or (),
+        shown=shown,
         container_init=_container_init(features.containers),
     )
 
@@ -177,9 +193,33 @@ def _affinity(notes: list[str]) -> bool:
     return True
 
 
-def _containers(notes: list[str]) -> ContainerTool | None:
-    tools = (tool for tool in ContainerTool if _works((tool, "info"), f"container {tool}", notes))
-    return next(tools, None)
+def _containers(
+    users: TenantUsers, state: Path, walled: bool, notes: list[str]
+) -> ContainerTool | None:
+    """An image may close the same folders to a tenant that the host does, as /root."""
+    if closed := users.unreachable(state):
+        notes.append(f"containers: {closed}")
+        return None
+    for tool in (ContainerTool.PODMAN, ContainerTool.DOCKER):
+        if _works((tool, "info"), f"container {tool}", notes):
+            return tool
+    if _apptainer(users.example, walled, notes):
+        return ContainerTool.APPTAINER
+    if shutil.which(ContainerTool.ENROOT):
+        notes.append("container enroot: it shares processes and devices, and so is not used")
+    return None
+
+
+def _apptainer(user: User | None, walled: bool, notes: list[str]) -> bool:
+    """It needs a user namespace within the wall's; tried with the wall's own tool."""
+    what = f"container {ContainerTool.APPTAINER}"
+    if not _works((ContainerTool.APPTAINER, "--version"), what, notes):
+        return False
+    if not walled:
+        notes.append(f"{what}: it runs inside bubblewrap, which does not work here")
+        return False
+    wall = ("bwrap", "--unshare-user", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    return _works((*wall, "--", *wall, "--", "true"), what, notes, user)
 
 
 def _works(argv: tuple[str, ...], what: str, notes: list[str], user: User | None = None) -> bool:

@@ -18,6 +18,7 @@ from agent.run.container import ValueNotPassableError
 from agent.run.cpus import real
 from agent.run.environment import ranks_of
 from agent.run.host import HostTools
+from agent.run.kernel_log import ended_for_memory
 from agent.run.leftovers import remove_leftovers
 from agent.run.sandbox import SandboxPaths
 from agent.run.shim import EXIT_BYTES, EXIT_FILE, SPEC_FILE
@@ -48,7 +49,7 @@ class Launcher:
     def check(self, attempt: DesiredAttempt) -> None:
         try:
             user = self.users.of(attempt.tenant_id)
-            if attempt.image:
+            if self.host.engine(attempt):
                 container.env_lines(attempt.env)
         except (NoSuchUserError, ValueNotPassableError) as why:
             raise UnsupportedError(str(why)) from None
@@ -78,6 +79,7 @@ class Launcher:
         document = json.dumps(spec).encode()
         write_whole(run.directory / SPEC_FILE, document, mode=0o600, durable=False)
         run.child = self.shims.start(run.directory)
+        run.pulls = self.host.engine(attempt) is not None
         run.pinned = real_cpus
 
     def _lay_out(self, run: AttemptRun, user: User | None) -> SandboxPaths:
@@ -92,6 +94,7 @@ class Launcher:
             secrets=directory / "secrets",
             mounts=attempt.mounts,
             devices=self.host.gpu_files.of(attempt.gpu_uuids),
+            shown=self.host.shown,
         )
         directory.mkdir(mode=0o711, exist_ok=True)
         for own in (places.work, places.checkpoints, places.secrets):
@@ -113,14 +116,14 @@ class Launcher:
     def _shared_memory(self, attempt: DesiredAttempt, user: User | None) -> Path:
         """Of its containers; those are several where it has several processes."""
         path = SHARED_MEMORY / self.unique_name(attempt)
-        if attempt.image:
+        if self.host.engine(attempt):
             path.mkdir(mode=0o700, exist_ok=True)
             give(path, user)
         return path
 
     def _cgroup(self, attempt: DesiredAttempt, real_cpus: frozenset[int]) -> Group | None:
         """A container's is made by its tool."""
-        if self.host.cgroups is None or attempt.image:
+        if self.host.cgroups is None or self.host.engine(attempt):
             return None
         group = self.host.cgroups.make(self.unique_name(attempt))
         group.limit(real_cpus, attempt.memory_mib)
@@ -131,10 +134,10 @@ class Launcher:
 
     def retune(self, run: AttemptRun) -> None:
         """Bring a running attempt to its CPUs and memory; it is not stopped for it."""
-        attempt, tool = run.attempt, self.host.features.containers
+        attempt, tool = run.attempt, self.host.engine(run.attempt)
         real_cpus = self._real_cpus(run)
         run.write_cpus()
-        if attempt.image and tool:
+        if tool:
             names = [f"{self.unique_name(attempt)}-{local}" for local, _ in _numbered(attempt)]
             self._run_tool(container.changed(tool, names, real_cpus, attempt.memory_mib))
         elif self.host.cgroups is None:
@@ -172,13 +175,15 @@ class Launcher:
 
     def out_of_memory(self, run: AttemptRun) -> bool:
         """Asked before the group is gone."""
-        if self.host.cgroups is None or run.attempt.image:
+        if self.host.engine(run.attempt):
+            return ended_for_memory(container.ids(run.directory))
+        if self.host.cgroups is None:
             return False
         return self.host.cgroups.existing(self.unique_name(run.attempt)).out_of_memory()
 
     def clean_up(self, run: AttemptRun) -> None:
         name = self.unique_name(run.attempt)
-        if self.host.cgroups is not None and not run.attempt.image:
+        if self.host.cgroups is not None and not self.host.engine(run.attempt):
             self.host.cgroups.existing(name).remove()
         for left in (run.directory / "secrets", SHARED_MEMORY / name):
             shutil.rmtree(left, ignore_errors=True)

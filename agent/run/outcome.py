@@ -39,7 +39,7 @@ def outcome_of(run: AttemptRun, end: End, now_s: float) -> AttemptOutcome:
         started_s=record["started_s"],
         exit_code=record["exit_code"],
         signal=record["signal"],
-        detail=run.stop_reason if end is not End.EXITED else _why(record, run.directory),
+        detail=run.stop_reason if end is not End.EXITED else _why(record, run),
         dropped=record["dropped"],
         failed_rank=record.get("failed_rank"),
     )
@@ -88,7 +88,7 @@ def refused_report(ref: AttemptRef, why: str) -> AttemptReport:
     )
 
 
-def _why(record: Mapping[str, Any], directory: Path) -> str:
+def _why(record: Mapping[str, Any], run: AttemptRun) -> str:
     """One line a person understands: what happened, and what the job said last."""
     if record["signal"] is not None:
         happened = f"killed by {_signal_name(record['signal'])}"
@@ -96,8 +96,10 @@ def _why(record: Mapping[str, Any], directory: Path) -> str:
         happened = f"exit code {record['exit_code']}"
     said = ""
     if record["exit_code"] != 0:
-        said = _last_words(directory / record.get("stderr", "stderr.log"))
-    parts = (happened, record["detail"], sandbox.explained(said) or said)
+        said = _last_words(run.directory / record.get("stderr", "stderr.log"))
+    if record.get("wrapped"):
+        said = sandbox.explained(said, run.attempt.argv) or said
+    parts = (happened, record["detail"], said)
     return ": ".join(part for part in parts if part)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from agent.run import mount_points
 from agent.wire import Mount
@@ -11,10 +12,11 @@ from agent.wire import Mount
 OWN = ("/tmp", "/var/tmp", "/run")  # noqa: S108
 # What of /run programs need: names of hosts, and the driver's daemon.
 KEPT = ("/run/systemd/resolve", "/run/nvidia-persistenced")
-NOT_FOUND = "bwrap: execvp "
+NOT_FOUND, NO_FILE = "bwrap: execvp ", "No such file"
 VISIBLE = (
     "inside the wall the host's files are visible, but {own} and the agent's own directory are "
-    "empty; a program that lies there has to come with the working directory or a mount"
+    "empty; a program that lies there has to come with the working directory or a mount, "
+    "or the node's operator has to show its folder"
 )
 
 
@@ -31,6 +33,7 @@ class SandboxPaths:
     secrets: Path
     mounts: tuple[Mount, ...] = ()
     devices: tuple[str, ...] = ()
+    shown: tuple[Path, ...] = ()  # read only, of the host, wherever they lie
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -39,6 +42,17 @@ class SandboxPaths:
     @property
     def readable(self) -> tuple[str, ...]:
         return tuple(map(str, (self.cpus, self.clock, self.secrets)))
+
+    @property
+    def needed(self) -> tuple[Path, ...]:
+        """What an attempt must get to, whatever folders lie on the way."""
+        volumes = (mount.path for mount in self.mounts)
+        return (*map(Path, (*self.writable, *self.readable, *volumes)), *self.shown)
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """Of those shown, what a folder of the attempt's own would hide."""
+        return tuple(str(path) for path in self.shown if _in_own(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +72,13 @@ def bubblewrapped(
     options: Sequence[str] = (),
     tmp_bytes: int = 0,
     network: bool = True,
+    replaced: Mapping[str, Path] = MappingProxyType({}),
 ) -> JobCommand:
     """The host read-only; devices, /tmp, process ids and ipc its own; the agent's state hidden.
 
     The environment comes by a file, as arguments: the tool itself must not follow a tenant's
-    LD_PRELOAD, and nobody shall read the values in its command line.
+    LD_PRELOAD, and nobody shall read the values in its command line. `replaced` names files of the
+    host that are others inside.
     """
     size = ("--size", str(tmp_bytes)) if tmp_bytes else ()
     makes_room, closes_room = mount_points.opened(places.mounts, OWN)
@@ -71,12 +87,13 @@ def bubblewrapped(
         *(() if network else ("--unshare-net",)),
         *("--ro-bind", "/", "/", *makes_room, "--dev", "/dev", "--proc", "/proc"),
         *(part for path in OWN for part in (*size, "--tmpfs", path)),
-        *_each("--ro-bind-try", KEPT),
+        *_each("--ro-bind-try", (*KEPT, *places.uncovered)),
         *("--tmpfs", str(places.state)),
         *_each("--dev-bind-try", places.devices),
         *_each("--bind", places.writable),
         *_each("--ro-bind", places.readable),
         *_mounts(places.mounts),
+        *(part for to, path in replaced.items() for part in ("--ro-bind", str(path), to)),
         *closes_room,
         *("--remount-ro", str(places.state)),
         *("--chdir", str(places.work), "--clearenv"),
@@ -85,11 +102,19 @@ def bubblewrapped(
     return JobCommand(("bwrap", "--args", "--", *argv), {}, hidden, wrapped=True)
 
 
-def explained(said: str) -> str:
-    """Why a program was not found, for somebody who does not see the wall."""
-    if not said.startswith(NOT_FOUND):
+def explained(said: str, argv: Sequence[str]) -> str:
+    """Why a program, or a file named to it, was not found, for who does not see the wall.
+
+    Whether the host has such a file is not looked up: that is no tenant's business.
+    """
+    named = any(argument in said for argument in argv if _in_own(Path(argument)))
+    if not (named and NO_FILE in said) and not said.startswith(NOT_FOUND):
         return ""
     return f"{said.removeprefix(NOT_FOUND)}: {VISIBLE.format(own=', '.join(OWN))}"
+
+
+def _in_own(path: Path) -> bool:
+    return any(path.is_relative_to(own) for own in OWN)
 
 
 def _each(option: str, paths: Iterable[str]) -> tuple[str, ...]:

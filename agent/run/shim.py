@@ -247,6 +247,7 @@ class Shim:
                 "ended_s": now_s(),
                 "dropped": sum(log.dropped for log in self.logs),
                 "failed_rank": failed and failed["rank"],
+                "wrapped": self.spec["wrapped"],
                 "stderr": (failed or self.spec["processes"][0])["logs"][1],
             },
         )

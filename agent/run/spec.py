@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from agent.remember.files import write_whole
-from agent.run import container, sandbox
+from agent.run import apptainer, container, sandbox
+from agent.run.apptainer import UserFiles
 from agent.run.cgroup import Group
+from agent.run.closed_folders import ways
 from agent.run.confine import CLONE_NEWIPC, CLONE_NEWNET
 from agent.run.environment import (
     job_environment,
@@ -19,13 +21,16 @@ from agent.run.environment import (
 from agent.run.host import HostTools
 from agent.run.sandbox import JobCommand, SandboxPaths
 from agent.run.tenant_users import User
-from agent.wire import DesiredAttempt, Stream
+from agent.wire import ContainerTool, DesiredAttempt, Stream
 
 
 def obstacle(attempt: DesiredAttempt, host: HostTools, user: User | None) -> str:
     """Why this node cannot run the attempt; empty if it can."""
     if attempt.image and host.features.containers is None:
         return f"no container tool on this node for image {attempt.image}"
+    alone = attempt.image and not attempt.network
+    if alone and host.features.containers is ContainerTool.APPTAINER:
+        return "apptainer fetches images from within the attempt, which has no network here"
     namespaces = bool(attempt.image) or host.features.bubblewrap
     if not attempt.network and not namespaces and user is None:
         return "this node cannot keep an attempt from the network: it has no bubblewrap"
@@ -63,6 +68,7 @@ class SpecWriter:
             "uid": user.uid if user else None,
             "gid": user.gid if user else None,
             "unshare": self._unshared(commands[0]),
+            "ways": ways(self.places.needed, user.uid) if user else {},
             "cpus": sorted(real_cpus) if self.host.features.affinity else [],
             "cgroup_procs": [str(path) for path in group.procs] if group else [],
             "limits": {} if contained else self._limits(group),
@@ -106,6 +112,18 @@ class SpecWriter:
 
     def _command(self, env: dict[str, str], real_cpus: frozenset[int], local: int) -> JobCommand:
         attempt, features = self.attempt, self.host.features
+        if attempt.image and features.containers is ContainerTool.APPTAINER:
+            return apptainer.in_image(
+                attempt.image,
+                attempt.argv,
+                env,
+                self.places,
+                user_files=UserFiles.written(self.directory, self.user, self.places.work),
+                by_driver=self.host.gpu_files.by_driver,
+                options=self.host.wall_options,
+                tmp_bytes=attempt.scratch_mib << 20,
+                network=attempt.network,
+            )
         if attempt.image and features.containers:
             env_file = self.directory / f"env.{local}"
             write_whole(env_file, container.env_lines(env), mode=0o600, durable=False)
@@ -122,6 +140,7 @@ class SpecWriter:
                 pids=attempt.pids_limit,
                 network=attempt.network,
                 env_file=env_file,
+                id_file=self.directory / f"{container.ID_FILE}.{local}",
                 shared_memory=self.shared_memory,
                 init=self.host.container_init,
             )
@@ -139,7 +158,7 @@ class SpecWriter:
 
     def _kill_argv(self, commands: list[JobCommand]) -> list[str]:
         names = [command.container for command in commands if command.container]
-        tool = self.host.features.containers
+        tool = self.host.engine(self.attempt)
         return [tool, "kill", *names] if tool and names else []
 
     def _unshared(self, command: JobCommand) -> int:

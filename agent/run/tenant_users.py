@@ -2,9 +2,10 @@
 
 import os
 import pwd
-import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+from agent.run.closed_folders import closed_above
 
 
 class NoSuchUserError(Exception):
@@ -73,17 +74,12 @@ class TenantUsers:
         return User(self.uids.last, self.uids.last) if self.uids else self.shared
 
     def unreachable(self, path: Path) -> str:
-        """Why users of attempts cannot get to a directory; empty if they can."""
-        if self.uids is None and self.shared is None:
+        """Why users of attempts cannot get into a directory by themselves; empty if they can."""
+        user = self.example
+        closed = closed_above(path / "run", user.uid) if user else None
+        if closed is None:
             return ""
-        for each in (path, *path.parents):
-            mode = each.stat().st_mode
-            if not mode & stat.S_IXOTH and not self._owns(each):
-                return f"attempts cannot reach {path}: {each} is closed to others (chmod o+x)"
-        return ""
-
-    def _owns(self, path: Path) -> bool:
-        return self.shared is not None and path.stat().st_uid == self.shared.uid
+        return f"attempts cannot reach {path}: {closed} is closed to others (chmod o+x)"
 
 
 def give(path: Path, user: User | None) -> None:

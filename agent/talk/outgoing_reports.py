@@ -48,6 +48,7 @@ def _running(run: AttemptRun, gpus: AttemptGpus, now_s: float) -> AttemptReport:
         checkpoint_age_s=run.progress.checkpoint_age_s(now_s),
         energy=run.energy(now_mj, latest),
         speed=run.speedometer.speed(),
+        fetching=run.fetching,
     )
 
 

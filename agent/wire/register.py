@@ -65,6 +65,7 @@ class Features(AgentMessage, frozen=True):
     wall: Wall = Wall.NONE
     # Whether the agent knows workdir, mounts, artifacts, secrets, processes and limits at all.
     workloads: bool = False
+    git: bool = False  # whether working directories can come from git; an older agent says nothing
     notes: Annotated[tuple[Short, ...], Meta(max_length=32)] = ()
 
 

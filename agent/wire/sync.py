@@ -106,6 +106,22 @@ class Speed(AgentMessage, frozen=True):
     cpus: Cpus = 0
 
 
+class Fetched(StrEnum):
+    """What an attempt brings along from elsewhere."""
+
+    ARCHIVE = "archive"
+    GIT = "git"
+    IMAGE = "image"
+
+
+class Fetching(AgentMessage, frozen=True):
+    """What is on its way to the node before the attempt's program begins, and how far it is."""
+
+    kind: Fetched
+    done_bytes: Count | None = None
+    size_bytes: Count | None = None
+
+
 class AttemptReport(AgentMessage, frozen=True):
     """Ages instead of times: a node's wall clock may be wrong by an hour."""
 
@@ -126,6 +142,7 @@ class AttemptReport(AgentMessage, frozen=True):
     speed: Speed | None = None
     out_of_memory: bool = False  # the kernel ended a process of it for its memory limit
     failed_rank: Annotated[int, Meta(ge=0, le=MAX_RANK)] | None = None  # whose exit code it is
+    fetching: Fetching | None = None
 
     def __post_init__(self) -> None:
         if (self.state is State.ENDED) != (self.end is not None):

@@ -102,6 +102,7 @@ class NodeAdmin(StaffAdmin):
         "container_tool",
         "wall",
         "workloads",
+        "git",
         "features",
         "samples_refused",
         "samples_shed",

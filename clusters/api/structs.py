@@ -338,6 +338,9 @@ class NodeOut(Output, frozen=True):
     workloads: Annotated[
         bool, Meta(description="Whether its agent knows code, volumes, secrets and limits.")
     ]
+    git: Annotated[
+        bool, Meta(description="Whether it brings working directories from git.", examples=[True])
+    ]
     last_sync_at: Instant | None
     gpus: Annotated[list[NodeGpuOut], From("gpu_set")]
     version: Version

@@ -127,6 +127,7 @@ class Migration(migrations.Migration):
                 ('container_tool', models.TextField(blank=True, choices=[('podman', 'Podman'), ('docker', 'Docker'), ('apptainer', 'Apptainer'), ('enroot', 'Enroot')], default='')),
                 ('wall', models.TextField(choices=[('none', 'None'), ('uid', 'Uid'), ('namespaces', 'Namespaces')], default='none')),
                 ('workloads', models.BooleanField(default=False)),
+                ('git', models.BooleanField(default=False)),
                 ('power_commanded', models.TextField(default='')),
                 ('power_told', models.TextField(default='')),
                 ('power_said', models.TextField(default='')),

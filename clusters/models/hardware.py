@@ -110,6 +110,7 @@ class Node(models.Model):
     container_tool = models.TextField(choices=ContainerTool, default="", blank=True)
     wall = models.TextField(choices=Wall, default=Wall.NONE)
     workloads = models.BooleanField(default=False)
+    git = models.BooleanField(default=False)
     # The last word that the site's power command has taken: on, off, or none yet.
     power_commanded = models.TextField(default="")
     # What the last answer told its agent to be, and what its last sync said that it is.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from msgspec import to_builtins
 
 from agent.wire import AttemptRef, AttemptReport, End
 from agent.wire import State as ReportState
@@ -46,6 +47,8 @@ def take_reports(
         if held is None or held.fence != report.fence or held.part_state is None:
             others.append(report)
             continue
+        if held.fetching or report.fetching is not None:
+            _note_fetching(node.node_id, report)
         part = Stage(held.part_state, held.progress_step, held.checkpoint_step)
         if part.further(report) and report.state is ReportState.RUNNING:
             begun.append(report)
@@ -67,6 +70,12 @@ def take_reports(
     _note_unreported(node, reported, answers, now)
     _end_unheard(node, reported, answers, boot_id, now)
     return answers
+
+
+def _note_fetching(node_id: int, report: AttemptReport) -> None:
+    """For whoever asks why it has not begun; nothing is decided by it."""
+    part = Part.objects.filter(node=node_id, attempt=report.attempt_id)
+    part.update(fetching=None if report.fetching is None else to_builtins(report.fetching))
 
 
 def _end_unheard(

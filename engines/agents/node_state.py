@@ -27,7 +27,7 @@ HELD = """
                    attempt.reason, coalesce(attempt.steered_clock_mhz, attempt.clock_mhz),
                    coalesce(attempt.steered_cpus, held.cpus), held.memory_mib, part.state,
                    part.progress_step, part.checkpoint_step, part.unreported_at IS NOT NULL,
-                   attempt.run_lease_s)
+                   attempt.run_lease_s, part.fetching IS NOT NULL)
                    ORDER BY attempt.id)
         FROM (SELECT attempt_id, sum(cpus) AS cpus, sum(memory_mib) AS memory_mib
               FROM jobs_allocation WHERE node_id = node.id AND released_at IS NULL
@@ -66,6 +66,7 @@ class OpenAttempt:
     checkpoint_step: int | None
     unreported: bool
     run_lease_s: int | None = None
+    fetching: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def _is_known(node: KnownNode, report: AttemptReport) -> bool:
         held is not None
         and held.fence == report.fence
         and held.part_state is not None
+        and held.fetching == (report.fetching is not None)
         and not _stage(held).further(report)
     )
 

@@ -128,6 +128,7 @@ def _take_inventory(node: Node, inventory: Inventory, now: datetime) -> None:
         container_tool=inventory.features.containers or "",
         wall=inventory.features.wall,
         workloads=inventory.features.workloads,
+        git=inventory.features.git,
     )
     _take_gpus(node, inventory.gpus)
 

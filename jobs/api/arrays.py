@@ -32,7 +32,11 @@ class ArrayViewSet(ListMixin, RetrieveMixin, CreateMixin):
         "cancel": "jobs.cancel",
     }
     output = structs.ArrayOut
-    outputs = {"retrieve": structs.ArrayDetailOut, "cancel": structs.CancelledOut}
+    outputs = {
+        "create": structs.ArrayMadeOut,
+        "retrieve": structs.ArrayDetailOut,
+        "cancel": structs.CancelledOut,
+    }
     inputs = {"create": ArraySpec}
     filters = {"tenant": NamedFilter(Tenant, "tenant"), "name": TextFilter()}
 

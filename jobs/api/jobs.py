@@ -24,7 +24,7 @@ from rest.filters import (
     TextFilter,
     filtered,
 )
-from rest.problems import Contradiction, Problem
+from rest.problems import Contradiction, Fault, Problem
 from rest.structs import show
 from rest.views import Answer, CreateMixin, ListMixin, RetrieveMixin, UpdateMixin
 from tenancy.models import Tenant
@@ -142,7 +142,7 @@ class JobViewSet(ListMixin, RetrieveMixin, CreateMixin, UpdateMixin):
 
 def _bulk_out(results: Sequence[ItemResult]) -> structs.BulkOut:
     items = [
-        structs.ItemResultOut(result.index, 201, result.id, None)
+        structs.ItemResultOut(result.index, 201, result.id, None, _shown(result.warnings))
         if result.problem is None
         else _refused(result.index, result.problem)
         for result in results
@@ -152,6 +152,9 @@ def _bulk_out(results: Sequence[ItemResult]) -> structs.BulkOut:
 
 
 def _refused(index: int, problem: Problem) -> structs.ItemResultOut:
-    errors = [show(structs.FaultOut, fault) for fault in problem.errors]
-    said = structs.ItemProblemOut(problem.code, problem.text, errors)
-    return structs.ItemResultOut(index, problem.status_code, None, said)
+    said = structs.ItemProblemOut(problem.code, problem.text, _shown(problem.errors))
+    return structs.ItemResultOut(index, problem.status_code, None, said, [])
+
+
+def _shown(faults: Sequence[Fault]) -> list[structs.FaultOut]:
+    return [show(structs.FaultOut, fault) for fault in faults]

@@ -172,12 +172,13 @@ class ItemProblemOut(Output, frozen=True):
 
 
 class ItemResultOut(Output, frozen=True):
-    """Of one job: 201 with its id, or the status and problem a single submit would have had."""
+    """Of one job: 201 with its id and warnings, or the problem a single submit would have had."""
 
     index: Annotated[int, Meta(examples=[1])]
     status: Annotated[int, Meta(examples=[409])]
     id: int | None
     problem: ItemProblemOut | None
+    warnings: Annotated[list[FaultOut], Meta(examples=[[]])]
 
 
 class BulkOut(Output, frozen=True):
@@ -214,6 +215,12 @@ class ArrayOut(Output, frozen=True):
     tenant: TenantName
     size: Annotated[int, Meta(examples=[100])]
     created_at: Instant
+
+
+class ArrayMadeOut(ArrayOut, frozen=True):
+    """`warnings` hold for each of its jobs; they are stored all the same."""
+
+    warnings: Annotated[list[FaultOut], Meta(examples=[[]])]
 
 
 class StatesOut(Output, frozen=True):

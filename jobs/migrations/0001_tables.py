@@ -236,6 +236,7 @@ class Migration(migrations.Migration):
                 ('out_of_memory', models.BooleanField(db_default=False, default=False)),
                 ('failed_rank', models.IntegerField(null=True)),
                 ('detail', models.TextField(default='')),
+                ('fetching', models.JSONField(null=True)),
                 ('progress_step', models.BigIntegerField(null=True)),
                 ('checkpoint_step', models.BigIntegerField(null=True)),
                 ('log_bytes_dropped', models.BigIntegerField(default=0)),

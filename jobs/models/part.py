@@ -30,6 +30,8 @@ class Part(models.Model):
     out_of_memory = models.BooleanField(default=False, db_default=False)
     failed_rank = models.IntegerField(null=True)
     detail = models.TextField(default="")
+    # What its node still brings along, as agent.wire.Fetching; null once its program runs.
+    fetching = models.JSONField(null=True)
     progress_step = models.BigIntegerField(null=True)
     checkpoint_step = models.BigIntegerField(null=True)
     log_bytes_dropped = models.BigIntegerField(default=0)

@@ -1,5 +1,6 @@
 """Many jobs of one kind, submitted as one."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db import transaction
@@ -7,8 +8,9 @@ from django.db import transaction
 from jobs import contradictions
 from jobs.models import JobArray
 from jobs.services.drafts import JobDraft, owner_id, owner_name
-from jobs.services.store import submit_drafts
-from jobs.services.submit import audited
+from jobs.services.store import Stored, submit_drafts
+from jobs.services.submit import audited, submitted
+from jobs.services.warnings import warnings_for
 from jobs.specs import ArraySpec
 from rest.json import encode
 from rest.problems import Contradiction, Problem
@@ -46,10 +48,19 @@ def array_submit(*, caller: Caller, spec: ArraySpec, now: datetime) -> JobArray:
         JobDraft(spec.job, tenant, ("job",), array_id=array.pk, array_index=index)
         for index in range(spec.size)
     ]
-    for result in submit_drafts(drafts, now=now):
-        if isinstance(result, Problem):
-            raise result
+    stored = _all_stored(submit_drafts(drafts, now=now))
     changes = {"name": spec.name, "size": spec.size, "job": audited(spec.job)}
     audit.record(caller, "array.submit", array, changes, tenant_id=array.tenant_id)
     array.tenant_name = tenant  # type: ignore[attr-defined]
+    (found,) = warnings_for([submitted(drafts[0], stored[0])], now=now)
+    array.warnings = found  # type: ignore[attr-defined]
     return array
+
+
+def _all_stored(results: Iterable[Stored | Problem]) -> list[Stored]:
+    stored = []
+    for result in results:
+        if isinstance(result, Problem):
+            raise result
+        stored.append(result)
+    return stored

@@ -13,10 +13,10 @@ from jobs.models import Job
 from jobs.services.drafts import JobDraft, owner_name
 from jobs.services.profile_of_job import measured_first, with_inline_profile
 from jobs.services.store import Stored, columns_of, submit_drafts
-from jobs.services.warnings import warnings_for
+from jobs.services.warnings import Submitted, warnings_for
 from jobs.specs import JobSpec
 from rest.pointers import pointer
-from rest.problems import Problem
+from rest.problems import Fault, Problem
 from rest.structs import read
 from tenancy import audit
 from tenancy.callers import Caller
@@ -35,9 +35,7 @@ def job_submit(*, caller: Caller, spec: JobSpec, now: datetime) -> Job:
         raise result
     job = _row(draft, result, now)
     audit.record(caller, "job.submit", job, audited(spec), tenant_id=result.tenant_id)
-    found = warnings_for(
-        spec, cluster_id=result.cluster_id, partition_id=result.partition_id, now=now
-    )
+    (found,) = warnings_for([submitted(draft, result)], now=now)
     job.warnings = found  # type: ignore[attr-defined]
     return job
 
@@ -49,6 +47,7 @@ class ItemResult:
     index: int
     id: int | None = None
     problem: Problem | None = None
+    warnings: Sequence[Fault] = ()
 
 
 @transaction.atomic(savepoint=False)
@@ -61,12 +60,28 @@ def jobs_submit_bulk(
     results = iter(submit_drafts(drafts, now=now))
     outcomes = [next(results) if isinstance(draft, JobDraft) else draft for draft in judged]
     _audit_bulk(caller, [outcome for outcome in outcomes if isinstance(outcome, Stored)])
+    return _told(judged, outcomes, now)
+
+
+def _told(
+    judged: Sequence[JobDraft | Problem], outcomes: Sequence[Stored | Problem], now: datetime
+) -> list[ItemResult]:
+    stored = [
+        submitted(draft, outcome)
+        for draft, outcome in zip(judged, outcomes, strict=True)
+        if isinstance(draft, JobDraft) and isinstance(outcome, Stored)
+    ]
+    warnings = iter(warnings_for(stored, now=now))
     return [
         ItemResult(index, problem=outcome)
         if isinstance(outcome, Problem)
-        else ItemResult(index, id=outcome.id)
+        else ItemResult(index, id=outcome.id, warnings=next(warnings))
         for index, outcome in enumerate(outcomes)
     ]
+
+
+def submitted(draft: JobDraft, stored: Stored) -> Submitted:
+    return Submitted(draft.spec, stored.cluster_id, stored.partition_id, draft.path)
 
 
 def _draft(caller: Caller, index: int, item: dict[str, Any], now: datetime) -> JobDraft | Problem:

@@ -3,8 +3,9 @@
 Machines change: a job that no node can run today may be meant for those that come tomorrow.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -13,9 +14,10 @@ from django.db.models import Count, Q
 from clusters.models import GpuType, Node
 from jobs.models import Job
 from jobs.specs import JobSpec
+from rest.pointers import pointer
 from rest.problems import Fault
 
-# For so long what was read of a cluster serves all its submits.
+# For so long what was read of clusters serves all their submits.
 FRESH_S = 10
 # Below this a Python that imports a framework is killed.
 SMALL_MIB = 2048
@@ -25,35 +27,74 @@ SMALL_MIB = 2048
 class AlikeNodes:
     """Nodes of a cluster that are alike in what a submit can ask for."""
 
+    nodes: int
     partition_id: int | None
     gpu_type: str
     container_tool: str
     workloads: bool
+    git: bool
     cpus: int
     memory_mib: int
     gpus: int
 
 
-def warnings_for(
-    spec: JobSpec, *, cluster_id: int, partition_id: int | None, now: datetime
-) -> list[Fault]:
-    kinds = _nodes(cluster_id, int(now.timestamp()) // FRESH_S)
-    here = [kind for kind in kinds if kind.partition_id == partition_id]
-    return [*_of_types(spec), *_of_nodes(spec, here), *_of_times(spec, now), *_of_memory(spec)]
+# By cluster and partition.
+_Places = dict[tuple[int, int | None], list[AlikeNodes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A job that was stored; `path` is where its spec stands in the request's body."""
+
+    spec: JobSpec
+    cluster_id: int
+    partition_id: int | None
+    path: tuple[str | int, ...] = ()
+
+
+def warnings_for(submitted: Sequence[Submitted], *, now: datetime) -> list[list[Fault]]:
+    """What is to be said of each; at most two queries, however many they are."""
+    clusters = tuple(sorted({each.cluster_id for each in submitted}))
+    places = _places(clusters, int(now.timestamp()) // FRESH_S)
+    known = _known_types({name for each in submitted for name in each.spec.gpu_types})
+    return [list(_of_job(each, places, known, now)) for each in submitted]
+
+
+def _of_job(
+    submitted: Submitted, places: _Places, known: Collection[str], now: datetime
+) -> Iterator[Fault]:
+    spec = submitted.spec
+    here = places.get((submitted.cluster_id, submitted.partition_id), [])
+    at = pointer(submitted.path)
+    for found in (
+        _of_types(spec, known),
+        _of_nodes(spec, here),
+        _of_times(spec, now),
+        _of_memory(spec),
+    ):
+        yield from (replace(fault, pointer=at + fault.pointer) for fault in found)
 
 
 @lru_cache(maxsize=256)
-def _nodes(cluster_id: int, _until: int) -> tuple[AlikeNodes, ...]:
+def _places(cluster_ids: tuple[int, ...], _until: int) -> _Places:
     gone = Q(state__in=(Node.State.DRAINED, Node.State.QUARANTINED))
-    rows = Node.objects.filter(cluster=cluster_id).exclude(gone).annotate(gpus=Count("gpu"))
-    columns = ("partition_id", "gpu_type__name", "container_tool", "workloads", "cpus")
-    return tuple(AlikeNodes(*row) for row in rows.values_list(*columns, "memory_mib", "gpus"))
+    nodes = Node.objects.filter(cluster__in=cluster_ids).exclude(gone).annotate(gpus=Count("gpu"))
+    columns = ("partition_id", "gpu_type__name", "container_tool", "workloads", "git", "cpus")
+    rows = Counter(nodes.values_list("cluster_id", *columns, "memory_mib", "gpus"))
+    places: _Places = defaultdict(list)
+    for (cluster_id, *row), count in rows.items():
+        kind = AlikeNodes(count, *row)
+        places[cluster_id, kind.partition_id].append(kind)
+    return dict(places)
 
 
-def _of_types(spec: JobSpec) -> Iterator[Fault]:
-    if not spec.gpu_types:
-        return
-    known = set(GpuType.objects.filter(name__in=spec.gpu_types).values_list("name", flat=True))
+def _known_types(names: Collection[str]) -> frozenset[str]:
+    if not names:
+        return frozenset()
+    return frozenset(GpuType.objects.filter(name__in=names).values_list("name", flat=True))
+
+
+def _of_types(spec: JobSpec, known: Collection[str]) -> Iterator[Fault]:
     for index, name in enumerate(spec.gpu_types):
         if name not in known:
             detail = f"No node has ever had a GPU of type {name!r}."
@@ -70,6 +111,9 @@ def _of_nodes(spec: JobSpec, here: Sequence[AlikeNodes]) -> Iterator[Fault]:
         return
     if spec.image is not None and not any(kind.container_tool for kind in typed):
         yield Fault("/image", "no_containers", "No node there can run images.")
+    by_git = spec.workdir is not None and spec.workdir.git is not None
+    if by_git and not any(kind.git for kind in typed):
+        yield Fault("/workdir/git", "no_git", "No node there has git; send the code as a folder.")
     yield from _of_size(spec, typed)
 
 
@@ -96,7 +140,7 @@ def _fits(spec: JobSpec, kind: AlikeNodes) -> bool:
 
 
 def _total(kinds: Sequence[AlikeNodes], gpu_type: str) -> int:
-    return sum(kind.gpus for kind in kinds if kind.gpu_type == gpu_type)
+    return sum(kind.gpus * kind.nodes for kind in kinds if kind.gpu_type == gpu_type)
 
 
 def _of_times(spec: JobSpec, now: datetime) -> Iterator[Fault]:

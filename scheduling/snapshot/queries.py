@@ -66,7 +66,11 @@ _NODES = (
     Column("healthy", "i8", "coalesce(gpus.healthy, 0)"),
     Column("held", "i8", "coalesce(gpus.held, 0) | coalesce(kept.gpus, 0)"),
     # What jobs may need of a node, a bit each; the same bits are in `needs` below.
-    Column("offers", "i8", "(node.container_tool <> '')::int + 2 * node.workloads::int"),
+    Column(
+        "offers",
+        "i8",
+        "(node.container_tool <> '')::int + 2 * node.workloads::int + 4 * node.git::int",
+    ),
     # Whether it is one tenant's at a time, and whose it is now.
     Column("alone", "i8", "(node.wall = 'none' OR cluster.exclusive)::int"),
     Column("holder", "i8", "coalesce(gpus.holder, kept.holder, -1)"),
@@ -133,6 +137,7 @@ _NEEDS = """
 (job.image IS NOT NULL)::int
 + 2 * (job.workdir_id IS NOT NULL OR job.git_url IS NOT NULL OR job.time_limit_s IS NOT NULL
        OR job.mounts <> '[]' OR job.artifacts <> '[]' OR job.secrets <> '[]')::int
++ 4 * (job.git_url IS NOT NULL)::int
 """
 
 # First of the queue, second of those that hold GPUs.

@@ -10,6 +10,8 @@ from agent.wire import (
     DesiredAttempt,
     End,
     Features,
+    Fetched,
+    Fetching,
     Gang,
     GpuInventory,
     GpuStatus,
@@ -78,11 +80,15 @@ REPORT = AttemptReport(
     energy=(AttemptEnergy(GPU, 10, 20),),
 )
 
+FETCHING = AttemptReport(
+    attempt_id=8, fence=80, state=State.STARTING, fetching=Fetching(Fetched.ARCHIVE, 100, 2048)
+)
+
 SYNC = Sync(
     epoch=2,
     sequence=9,
     boot_id="b0071d",
-    attempts=(REPORT,),
+    attempts=(REPORT, FETCHING),
     gpus=(GpuStatus(uuid=GPU, healthy=True, energy_mj=123, foreign_pids=(4242,)),),
 )
 
@@ -115,6 +121,7 @@ REGISTER = Register(
             memory_limit=MemoryLimit.RLIMIT,
             wall=Wall.UID,
             workloads=True,
+            git=True,
         ),
         numa=(NumaNode(0, (0, 1, 2, 3), 65536),),
     ),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.wire import ContainerTool, End, Gang, Stream
+from agent.wire import ContainerTool, End, Fetched, Fetching, Gang, Stream
 from tests.agent.conftest import Ground, attempt
 from tests.agent.service import ScriptedService, until
 
@@ -28,11 +28,11 @@ esac
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run attempts as somebody else")
 def test_attempts_run_as_the_user_named(ground: Ground, service: ScriptedService) -> None:
-    agent = ground.agent().start("--run-as", "nobody")
     script = 'id -un; echo "{\\"step\\": 5}" >> "$FAIRWATT_PROGRESS"; cat ../exit.json'
-    # The test's own directories are closed to others; the progress file is opened beforehand.
-    for directory in (ground.directory, *ground.directory.parents[:3]):
+    # The test's own directories are closed to others.
+    for directory in (ground.directory, *ground.directory.parents[:2]):
         directory.chmod(0o755)
+    agent = ground.agent().start("--run-as", "nobody")
     service.want(attempt(argv=("/bin/sh", "-c", script)))
     until(lambda: 7 in service.ended, "the end")
     until(lambda: service.final >= {(7, Stream.STDOUT), (7, Stream.STDERR)}, "the logs")
@@ -62,6 +62,10 @@ def test_an_image_is_run_by_the_container_tool(ground: Ground, service: Scripted
     until(lambda: service.text(7).splitlines() == ["0 0.1", "1 0.1"], "both containers")
     assert service.rank_logs[7, Stream.STDOUT, 1] == b"1 0.1\n"
     assert service.registers[0].inventory.features.containers is ContainerTool.PODMAN
+    # The tool says that a container is made by writing its id.
+    until(lambda: service.latest[7].fetching == Fetching(Fetched.IMAGE), "the image on its way")
+    (ground.agents[0].state / "runs/7-70/container.0").write_text("aa11\n")
+    until(lambda: service.latest[7].fetching is None, "the image there")
     service.cancel(7, "cancelled", grace_s=0.1)
     until(lambda: 7 in service.ended, "the end")
     assert service.ended[7].end is End.STOPPED

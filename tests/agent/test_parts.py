@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from agent.run.container import ValueNotPassableError, changed, contained, env_l
 from agent.run.cpus import CpuPool, real
 from agent.run.processes import Process, start_ticks
 from agent.run.sandbox import SandboxPaths, bubblewrapped, explained
+from agent.run.shown_folders import shown_folders
 from agent.run.tenant_users import User
 from agent.talk import identity
 from agent.talk.client import Backoff
@@ -111,13 +113,34 @@ def test_a_sandbox_hides_the_state_before_it_shows_the_attempts_own() -> None:
     assert command.wrapped
 
 
+def test_a_sandbox_uncovers_what_is_shown_before_it_hides_the_state() -> None:
+    places = replace(PLACES, shown=(Path("/opt/python"), Path("/tmp/python")))
+    text = " ".join(bubblewrapped(("train",), {}, places).hidden)
+    shown = text.index("--ro-bind-try /tmp/python /tmp/python")
+    assert text.index("--tmpfs /tmp") < shown < text.index("--tmpfs /s ")
+    assert "/opt/python" not in text
+
+
+def test_the_agents_python_is_shown_and_never_all_of_tmp(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    found = shown_folders((tmp_path / "link", Path("/tmp"), Path("/")))
+    assert {Path(sys.prefix), tmp_path / "link", tmp_path / "real"} <= set(found)
+    assert not {Path("/tmp"), Path("/")} & set(found)
+
+
 def test_a_program_that_the_wall_hides_is_explained() -> None:
-    assert explained("Traceback") == ""
-    assert explained("bwrap: execvp /tmp/train: No such file or directory") == (
+    assert explained("Traceback", ("python3", "train.py")) == ""
+    assert explained("bwrap: execvp /tmp/train: No such file or directory", ("/tmp/train",)) == (
         "/tmp/train: No such file or directory: inside the wall the host's files are visible, but "
         "/tmp, /var/tmp, /run and the agent's own directory are empty; a program that lies there "
-        "has to come with the working directory or a mount"
+        "has to come with the working directory or a mount, or the node's operator has to show "
+        "its folder"
     )
+    said = "python3: can't open file '/tmp/train.py': No such file or directory"
+    assert explained(said, ("python3", "/tmp/train.py")).startswith(f"{said}: inside the wall ")
+    assert explained(said, ("python3", "/srv/train.py")) == ""
+    assert explained("/tmp/out is full", ("python3", "/tmp/out")) == ""
 
 
 @pytest.mark.parametrize(
@@ -143,6 +166,7 @@ def test_a_container_gets_its_share_and_its_secrets_by_name_only(
         pids=100,
         network=False,
         env_file=Path("/s/runs/7/env.0"),
+        id_file=Path("/s/runs/7/container.0"),
         shared_memory=Path("/dev/shm/fairwatt-1"),
         init=True,
     )

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from agent.wire import End, Stream
 from tests.agent.conftest import Ground, attempt
-from tests.agent.process import AgentProcess, alive
+from tests.agent.process import AgentProcess, alive, gpu_uuid
 from tests.agent.service import ScriptedService, until
 
 
@@ -63,3 +65,30 @@ def test_a_sandboxed_job_gets_its_grace_and_nothing_of_it_stays(
     assert (service.ended[7].end, service.ended[7].exit_code) == (End.STOPPED, 7)
     until(lambda: service.text(7) == "ready\nsaved\n", "its last words")
     assert not any(map(alive, pids))
+
+
+def test_what_is_shown_can_be_read_below_tmp_and_its_neighbours_are_explained(
+    ground: Ground, service: ScriptedService
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="fairwatt-shown-", dir="/tmp") as name:
+        for folder in ("shown", "beside"):
+            Path(name, folder).mkdir()
+            Path(name, folder, "train.py").write_text(
+                "import os, sys\n"
+                f"print(os.listdir({name!r}))\n"
+                "try: open(os.path.join(sys.argv[1], 'x'), 'w')\n"
+                "except OSError as error: print(error.strerror)\n"
+            )
+        shown, beside = f"{name}/shown", f"{name}/beside"
+        ground.agent(PATH=os.environ["PATH"]).start("--show", shown)
+        for number, folder in ((7, shown), (8, beside)):
+            argv = ("/usr/bin/env", "python3", f"{folder}/train.py", folder)
+            gpus = (gpu_uuid(number - 7),)
+            service.want(attempt(argv=argv, attempt_id=number, fence=number, gpu_uuids=gpus))
+        until(lambda: {7, 8} <= service.ended.keys(), "both ends", 30)
+        until(lambda: (7, Stream.STDOUT) in service.final, "the log")
+    assert service.text(7) == "['shown']\nRead-only file system\n", service.ended[7]
+    assert f"{beside}/train.py" in service.ended[8].detail
+    assert "No such file or directory: inside the wall the host's files are visible, but /tmp" in (
+        service.ended[8].detail
+    )

@@ -49,6 +49,7 @@ class Bench:
             "cpus": [],
             "cgroup_procs": [],
             "unshare": 0,
+            "ways": {},
             "limits": {},
             "grace_s": 30.0,
             "time_limit_s": None,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -12,6 +13,8 @@ from clusters.models import Node, Volume, VolumeGrant
 from jobs.models import Job
 from jobs.sealed_env import opened_env
 from jobs.services import warnings
+from jobs.specs import JobSpec
+from scheduler_service.factories import make_cluster
 from storage.models import Blob
 from tenancy.callers import SYSTEM
 from tenancy.secrets import secret_create
@@ -242,12 +245,53 @@ def test_what_will_not_start_is_warned_of(
 ) -> None:
     answer = member.post(JOBS, {**SUBMIT, **fields})
     assert answer.status_code == 201
-    found = [(each["pointer"], each["code"]) for each in answer.json()["warnings"]]
-    assert found == expected
+    assert _warned(answer.json()) == expected
+
+
+@pytest.mark.parametrize(("fields", "expected"), WARNED)
+def test_bulks_and_arrays_are_warned_alike(
+    member: Api, fields: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    jobs = [SUBMIT, {**SUBMIT, "gpus": 0}, {**SUBMIT, **fields}]
+    fine, refused, warned = member.post(f"{JOBS}bulk/", {"jobs": jobs}).json()["items"]
+    assert (fine["warnings"], refused["warnings"]) == ([], [])
+    assert _warned(warned) == [(f"/jobs/2{at}", code) for at, code in expected]
+    array = {"name": "sweep", "size": 3, "job": {**SUBMIT, **fields}}
+    made = member.post("/api/v1/arrays/", array).json()
+    assert _warned(made) == [(f"/job{at}", code) for at, code in expected]
+
+
+def test_many_jobs_of_many_kinds_are_warned_of_by_two_queries(world: World) -> None:
+    others = [make_cluster(f"other-{number}") for number in range(3)]
+    submitted = [
+        warnings.Submitted(
+            JobSpec(name="a", cluster=cluster.name, argv=["a"], gpu_types=[f"T{number}"]),
+            cluster.pk,
+            None,
+        )
+        for cluster in (world.cluster, *others)
+        for number in range(50)
+    ]
+    warnings._places.cache_clear()
+    with CaptureQueriesContext(connection) as taken:
+        found = warnings.warnings_for(submitted, now=timezone.now())
+    assert len(taken) == 2
+    assert [each[0].code for each in found] == ["unknown_gpu_type"] * 200
+
+
+def _warned(shown: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each["pointer"], each["code"]) for each in shown["warnings"]]
 
 
 def test_an_image_that_no_node_runs_is_warned_of(world: World, member: Api) -> None:
     Node.objects.update(container_tool="")
-    warnings._nodes.cache_clear()
+    warnings._places.cache_clear()
     answer = member.post(JOBS, {**SUBMIT, "image": "train:1"}).json()
     assert [each["code"] for each in answer["warnings"]] == ["no_containers"]
+
+
+def test_a_commit_that_no_node_can_fetch_is_warned_of(world: World, member: Api) -> None:
+    Node.objects.update(git=False)
+    warnings._places.cache_clear()
+    answer = member.post(JOBS, {**SUBMIT, "workdir": GIT}).json()
+    assert _warned(answer) == [("/workdir/git", "no_git")]

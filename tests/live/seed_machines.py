@@ -65,7 +65,7 @@ class Machines:
             },
         )
         # Both tenants have an attempt on it.
-        Node.objects.filter(pk=self.node.pk).update(wall=Node.Wall.UID, workloads=True)
+        Node.objects.filter(pk=self.node.pk).update(wall=Node.Wall.UID, workloads=True, git=True)
         self.volume = services.volume_create(
             caller, {"cluster": CLUSTER, "name": "shared", "path": "/srv/shared", "everyone": True}
         )

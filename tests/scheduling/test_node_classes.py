@@ -25,7 +25,8 @@ from tenancy.models import Tenant
 
 pytestmark = pytest.mark.django_db
 
-OLD: dict[str, Any] = {"container_tool": "", "workloads": False}
+OLD: dict[str, Any] = {"container_tool": "", "workloads": False, "git": False}
+GIT: dict[str, Any] = {"git_url": "https://git.example/a.git", "git_commit": "cd" * 20}
 OPEN: dict[str, Any] = {"wall": "none"}
 
 
@@ -99,6 +100,24 @@ def test_an_image_that_no_node_runs_says_so() -> None:
     run_round(cluster.pk, now=NOW)
     found = explain(job, now=NOW)
     assert (found.reason, found.remedies) == ("no_containers", [])
+
+
+def test_a_commit_goes_only_where_git_is() -> None:
+    cluster, kind = make_cluster(), make_gpu_type()
+    make_nodes(cluster, kind, 2, prefix="bare", gpus=4, git=False)
+    (able,) = make_nodes(cluster, kind, 1, prefix="with-git", gpus=4)
+    (job,) = make_jobs(cluster, make_tenant(), 1, **GIT)
+    run_round(cluster.pk, now=NOW)
+    assert nodes_of(job) == {able.pk}
+
+
+def test_a_commit_that_no_node_can_fetch_says_so() -> None:
+    cluster = make_cluster()
+    make_nodes(cluster, make_gpu_type(), 1, git=False)
+    (job,) = make_jobs(cluster, make_tenant(), 1, **GIT)
+    run_round(cluster.pk, now=NOW)
+    found = explain(job, now=NOW)
+    assert (nodes_of(job), found.reason, found.remedies) == (set(), "no_git", [])
 
 
 @pytest.mark.parametrize("policy", policy_names())

@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import stat
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pytest
 from agent.wire import DesiredAttempt, End, SecretValue, Stream, Wall
 from tests.agent.conftest import Ground, ground_at
 from tests.agent.escape.probes import FILL_THE_DISK, PROBES, script
+from tests.agent.podman import IMAGE, podman_environment
 from tests.agent.process import TWO_GPUS, AgentProcess, alive, gpu_uuid
 from tests.agent.service import until
 
@@ -26,8 +26,6 @@ pytestmark = [
 ]
 
 UIDS = "200000-200999"
-IMAGE = "localhost/escape:1"
-BUSYBOX = shutil.which("busybox")
 # A wall that lets no program in is none to be tested: of any user, and in no /tmp.
 SHELL = ("/bin/sh", "-c")
 WORDS = (
@@ -215,45 +213,8 @@ def test_in_bubblewrap(directory: Path, port: int) -> None:
         assert_unharmed(here, victim)
 
 
-def image(directory: Path) -> dict[str, str]:
-    """A podman of the test's own, with an image of one static program; its environment."""
-    if shutil.which("podman") is None or BUSYBOX is None:
-        pytest.skip("podman or a static busybox is not installed")
-    runtime = next(
-        (path for path in ("/usr/sbin/runc", "/usr/bin/runc") if Path(path).exists()), ""
-    )
-    conf, storage = directory / "containers.conf", directory / "storage.conf"
-    conf.write_text(
-        '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=512:512"]\n'
-        '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\n'
-        + (f'runtime = "{runtime}"\n' if runtime else "")
-    )
-    storage.write_text(
-        f'[storage]\ndriver = "vfs"\ngraphroot = "{directory}/graph"\nrunroot = "{directory}/run"\n'
-    )
-    env = {"CONTAINERS_CONF": str(conf), "CONTAINERS_STORAGE_CONF": str(storage)}
-    root = directory / "root"
-    for name in ("bin", "tmp", "usr", "etc", "mnt"):
-        (root / name).mkdir(parents=True)
-    shutil.copy(BUSYBOX, root / "bin/busybox")
-    for applet in ("sh", "cat", "ls", "dd", "grep", "kill", "mkdir", "touch", "cp", "chmod", "test",
-                   "mount", "stat", "sleep", "wc", "id", "cut", "echo"):  # fmt: skip
-        (root / "bin" / applet).symlink_to("busybox")
-    packed = subprocess.run(("tar", "-C", str(root), "-c", "."), check=True, capture_output=True)
-    made = subprocess.run(
-        ("podman", "import", "-", IMAGE),
-        input=packed.stdout,
-        env={**os.environ, **env},
-        check=False,
-        capture_output=True,
-    )
-    if made.returncode:
-        pytest.skip(f"podman does not work here: {made.stderr.decode()[-200:]}")
-    return env
-
-
 def test_in_podman(directory: Path, port: int) -> None:
-    with site(directory, port, "--container", env=image(directory)) as here:
+    with site(directory, port, "--container", env=podman_environment(directory)) as here:
         victim = victim_of(here, image=IMAGE)
         printed = tries(here, victim, image=IMAGE)
         assert_refused(here, printed, preloads=0)

@@ -13,7 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from agent.wire import Archive, ArtifactPath, AttemptReport, End, GitCommit, State, Workdir
+from agent.wire import (
+    Archive,
+    ArtifactPath,
+    AttemptReport,
+    End,
+    Fetched,
+    Fetching,
+    GitCommit,
+    State,
+    Workdir,
+)
 from tests.agent.conftest import Ground, attempt, ground_at
 from tests.agent.process import AgentProcess, gpu_uuid
 from tests.agent.service import ScriptedService, until
@@ -27,12 +37,12 @@ FIRST_UID = 200_000
 CODE = tar_gz(file("run.sh", b"id -u; stat -c %a:%u . run.sh; mkdir out; echo 42 > out/x\n"))
 
 
-@pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    """Which others may pass through, as a node's state directory must be."""
+@pytest.fixture(scope="module", params=[0o711, 0o700], ids=["open", "closed"])
+def directory(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Which others may pass through, or may not, as a home."""
     with tempfile.TemporaryDirectory(prefix="fairwatt-files-") as name:
         path = Path(name)
-        path.chmod(0o711)
+        path.chmod(request.param)
         yield path
 
 
@@ -154,6 +164,8 @@ def test_a_slow_download_delays_no_sync_and_can_be_cancelled(
         before = len(service.syncs)
         until(lambda: len(service.syncs) > before + 10, "ten syncs meanwhile", 10)
         assert state_of(service, 30) is State.STARTING
+        size = len(service.archives[30])
+        assert service.latest[30].fetching == Fetching(Fetched.ARCHIVE, size // 2, size)
         service.cancel(30, "cancel_requested", 0.0)
         report = ended(service, 30)
         assert (report.end, report.detail) == (End.STOPPED, "cancel_requested")

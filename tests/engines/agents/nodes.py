@@ -59,6 +59,7 @@ def inventory(name: str, gpus: int = 4, boot_id: str = BOOT, **fields: Any) -> I
                 memory_limit=MemoryLimit.RLIMIT,
                 wall=Wall.UID,
                 workloads=True,
+                git=True,
                 containers=ContainerTool.PODMAN,
             ),
             **fields,

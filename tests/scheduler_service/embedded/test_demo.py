@@ -1,6 +1,7 @@
 """`make demo` with everything real: service, worker, four agents, and the jobs' own processes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from scheduler_service.embedded.demo.meters import drawn_by_job
 from scheduler_service.embedded.demo.service import DemoError
 from scheduler_service.embedded.demo.story import urgent_jobs_preempt
 from scheduler_service.embedded.ports import free_port
+from scheduler_service.embedded.stack import TENANT_UIDS
 from scheduler_service.settings import BASE_DIR
 from tests.scheduler_service.embedded.test_up import READY, environment
 
 COMMAND = (sys.executable, "-m", "scheduler_service.embedded", "demo")
 LONGEST_S = 300
+TENANT_UIDS_FROM = int(TENANT_UIDS.partition("-")[0])
 
 
 @pytest.mark.process
@@ -47,6 +50,11 @@ def test_the_demo_says_what_it_promises(lived_in: Path) -> None:
     assert "difference 0 mJ" in done.stdout
     assert READY in log
     assert "Stopped. The data is kept" in log
+    if os.geteuid() == 0:
+        # Though the directory is closed to others.
+        owners = {path.stat().st_uid for path in (lived_in / "var/agents/checkpoints").iterdir()}
+        assert owners
+        assert min(owners) >= TENANT_UIDS_FROM
     for journal in (lived_in / "var" / "agents").glob("*/journal.jsonl"):
         entries = [json.loads(line) for line in journal.read_text().splitlines()]
         assert double_holds(entries) == []
