@@ -1,11 +1,12 @@
 """The frame of every page: who asks, whether they may, and how a refusal looks."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlencode
 
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -34,12 +35,15 @@ NAVIGATION = (
 
 def reads(right: str) -> Callable[[View[P]], Guarded[P]]:
     """A page or a part of one, for those who have the right."""
-    return _guarded(right, ("GET", "HEAD"))
+    return _guarded(right, ("GET", "HEAD"), whole=False)
 
 
-def acts(right: str) -> Callable[[View[P]], Guarded[P]]:
-    """Something done by a form; Django has checked where the form came from."""
-    return _guarded(right, ("POST",))
+def acts(right: str, *, whole: bool = True) -> Callable[[View[P]], Guarded[P]]:
+    """Something done by a form; Django has checked where the form came from.
+
+    It is one transaction, unless the view has more to do than the write.
+    """
+    return _guarded(right, ("POST",), whole=whole)
 
 
 def show(
@@ -57,7 +61,9 @@ def refusal(request: HttpRequest, caller: Caller | None, problem: Problem) -> Ht
     return show(request, caller, "refusal.html", {"problem": problem}, problem.status_code)
 
 
-def _guarded(right: str, methods: tuple[str, ...]) -> Callable[[View[P]], Guarded[P]]:
+def _guarded(
+    right: str, methods: tuple[str, ...], *, whole: bool
+) -> Callable[[View[P]], Guarded[P]]:
     def decorate(view: View[P]) -> Guarded[P]:
         @wraps(view)
         def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -66,7 +72,9 @@ def _guarded(right: str, methods: tuple[str, ...]) -> Callable[[View[P]], Guarde
             caller: Caller | None = None
             try:
                 caller = session_caller(request)
-                return view(request, _allowed(request, caller, right, methods), *args, **kwargs)
+                allowed = _allowed(request, caller, right, methods)
+                with transaction.atomic() if whole else nullcontext():
+                    return view(request, allowed, *args, **kwargs)
             except (Problem, Http404, DatabaseError) as error:
                 return refusal(request, caller, problem_from(error))
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -45,16 +46,17 @@ def _policy(cluster: Cluster, name: str) -> dict[str, Any]:
     }
 
 
-@acts("clusters.write")
+@acts("clusters.write", whole=False)
 def set_policy(request: HttpRequest, caller: Caller, cluster_id: int) -> HttpResponse:
     cluster, name = _cluster(cluster_id), request.POST.get("policy", "")
     if name not in registry.policy_names():
         name = cluster.policy
     try:
         sent = policy_form.parameters(name, request.POST.dict())
-        cluster_set_policy(
-            caller=caller, cluster=cluster, policy=name, parameters=sent, now=timezone.now()
-        )
+        with transaction.atomic():
+            cluster_set_policy(
+                caller=caller, cluster=cluster, policy=name, parameters=sent, now=timezone.now()
+            )
     except Problem as problem:
         context = {**_policy(cluster, name), "problem": problem}
         return show(request, caller, "policy.html", context, problem.status_code)
@@ -74,7 +76,7 @@ def _power(cluster: Cluster) -> dict[str, Any]:
     return {"cluster": cluster, "budgets": rows[:BUDGETS_SHOWN], "tonight": night}
 
 
-@acts("power.write")
+@acts("power.write", whole=False)
 def order_power(request: HttpRequest, caller: Caller, cluster_id: int) -> HttpResponse:
     """Asked first what it would do, unless the form says to order it."""
     cluster, now = _cluster(cluster_id), timezone.now()
@@ -82,7 +84,8 @@ def order_power(request: HttpRequest, caller: Caller, cluster_id: int) -> HttpRe
         row = power_order.draft(cluster, request.POST.dict(), now=now)
         row.estimate = estimate(row, now=now)
         if request.POST.get("do") == "order":
-            power_budget_order(caller=caller, row=row)
+            with transaction.atomic():
+                power_budget_order(caller=caller, row=row)
     except Problem as problem:
         context = {**_power(cluster), "problem": problem, "sent": request.POST}
         return show(request, caller, "power.html", context, problem.status_code)
