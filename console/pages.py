@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from console.kept import forget
 from rest.problems import Forbidden, Problem, problem_from
 from tenancy.callers import Caller
 from tenancy.roles import TENANT_ROLES
@@ -28,6 +29,7 @@ NAVIGATION = (
     ("console:jobs", "Jobs", "jobs.read"),
     ("console:rounds", "Rounds", "rounds.read"),
     ("console:money", "Money", "statements.read"),
+    ("console:tariffs", "Tariffs", "tariffs.write"),
     ("console:tenants", "Tenants", "tenants.write"),
     ("console:what-if", "What if", "simulations.live"),
 )
@@ -77,6 +79,9 @@ def _guarded(
                     return view(request, allowed, *args, **kwargs)
             except (Problem, Http404, DatabaseError) as error:
                 return refusal(request, caller, problem_from(error))
+            finally:
+                if request.method == "POST":
+                    forget()
 
         return guarded
 

@@ -2,12 +2,24 @@
 
 from django.urls import path
 
-from console.views import job, money, operate, queue, rounds, signing, site, tenants, what_if
+from console.views import (
+    job,
+    money,
+    operate,
+    queue,
+    rounds,
+    signing,
+    site,
+    tariffs,
+    tenants,
+    what_if,
+)
 
 app_name = "console"
 urlpatterns = [
     path("", signing.home, name="home"),
     path("sign-in/", signing.sign_in, name="sign-in"),
+    path("link/<str:text>/", signing.link, name="link"),
     path("sign-out/", signing.sign_out, name="sign-out"),
     path("choose-tenant/", signing.choose_tenant, name="choose-tenant"),
     path("site/", site.site, name="site"),
@@ -37,7 +49,13 @@ urlpatterns = [
     path("jobs/<int:job_id>/resubmit/", job.resubmit, name="resubmit"),
     path("rounds/", rounds.rounds, name="rounds"),
     path("rounds/<int:round_id>/", rounds.one_round, name="round"),
+    path("rounds/<int:round_id>/replay/", rounds.replay, name="replay"),
     path("money/", money.money, name="money"),
+    path("tariffs/", tariffs.tariffs, name="tariffs"),
+    path("tariffs/make/", tariffs.make, name="make-tariff"),
+    path("tariffs/<int:tariff_id>/", tariffs.tariff, name="tariff"),
+    path("tariffs/<int:tariff_id>/paint/", tariffs.paint, name="paint"),
+    path("tariffs/<int:tariff_id>/upload/", tariffs.upload, name="upload-tariff"),
     path("tenants/", tenants.tenants, name="tenants"),
     path("tenants/<int:tenant_id>/", tenants.tenant, name="tenant"),
     path("what-if/", what_if.what_if, name="what-if"),

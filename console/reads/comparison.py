@@ -21,6 +21,12 @@ class Line:
     unit: str
     values: list[float | None]
 
+    @property
+    def change(self) -> float | None:
+        """Of the last against the first."""
+        first, last = self.values[0], self.values[-1]
+        return None if not first or last is None else last / first - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import isnan
 from typing import Any
 
 from django.db import connection
 
 from clusters.models import Cluster, Gpu
+from console.kept import kept
+from console.reads.expected_power import expected_watts
 from energy.budgets.power import touches, windows
 from energy.measured import measured_minutes
 from jobs.models import Allocation, Attempt, Job
@@ -18,10 +20,11 @@ from tenancy.callers import Caller
 from tenancy.selectors import visible
 
 DAY = timedelta(days=1)
-MINUTE = timedelta(minutes=1)
+MINUTE, QUARTER = timedelta(minutes=1), timedelta(minutes=15)
 # Points of a curve, where GPUs are few and where each point reads thousands of them.
-POINTS, POINTS_OF_MANY, MANY_GPUS = 288, 48, 1000
+POINTS, POINTS_OF_MANY, MANY_GPUS = 288, 36, 1000
 JOB_GPUS = 64
+CURVE_S = 30.0
 JOB_POINTS = 240
 
 _JOB = """
@@ -39,6 +42,8 @@ class Series:
     unit: str
     values: list[float | None]
     stepped: bool = False
+    dashed: bool = False
+    filled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +55,41 @@ class Curve:
     summary: str
 
 
+@kept(CURVE_S)
 def power_of_day(cluster: Cluster, *, now: datetime) -> Curve:
-    """Mean watts of picked minutes, hosts estimated, and the budget that was in force then."""
+    """The day that was and the one to come: drawn, expected, and the budget of each moment.
+
+    Drawn are mean watts of picked minutes, hosts estimated.
+    """
     gpus = Gpu.objects.filter(node__cluster=cluster).count()
-    minutes = _picked(now - DAY, now, POINTS if gpus <= MANY_GPUS else POINTS_OF_MANY)
+    minutes = picked(now - DAY, now, POINTS if gpus <= MANY_GPUS else POINTS_OF_MANY)
     found = measured_minutes(
         cluster.pk, partition_id=None, from_at=minutes[0], until_at=now, only=minutes
     )
     drawn = {at: watts for at, watts, _ in found}
-    highest = max(drawn.values(), default=None)
+    ahead = [minutes[-1] + QUARTER * number for number in range(1, 97)]
+    expected = expected_watts(cluster, ahead, now=now)
+    times = [*minutes, *ahead]
     return Curve(
-        [at.timestamp() for at in minutes],
+        [at.timestamp() for at in times],
         [
-            Series("Drawn", "W", [drawn.get(at) for at in minutes]),
-            Series("Budget", "W", _budgets(cluster, minutes), stepped=True),
+            Series("Drawn", "kW", _kilo([drawn.get(at) for at in times]), filled=True),
+            Series("Budget", "kW", _kilo(_budgets(cluster, times)), stepped=True),
+            Series("Expected", "kW", _kilo([*[None] * len(minutes), *expected]), dashed=True),
         ],
-        "Nothing was measured in the last day."
-        if highest is None
-        else f"At most {highest:.0f} W in the last day.",
+        _power_in_words(list(drawn.values()), [w for w in expected if w is not None]),
     )
+
+
+def _power_in_words(drawn: Sequence[float], expected: Sequence[float]) -> str:
+    if not drawn:
+        return "Nothing was measured in the last day."
+    was = f"At most {max(drawn) / 1000:.1f} kW in the last day"
+    return f"{was}, {max(expected) / 1000:.1f} kW expected in the next." if expected else f"{was}."
+
+
+def _kilo(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else round(value / 1000, 3) for value in values]
 
 
 def _budgets(cluster: Cluster, minutes: Sequence[datetime]) -> list[float | None]:
@@ -95,13 +116,20 @@ def price_and_carbon(cluster: Cluster, *, now: datetime) -> Curve:
     return Curve(
         [float(time_s) for time_s in times],
         [
-            Series("Price", f"{cluster.currency}/kWh", prices, stepped=True),
+            Series("Price", f"{cluster.currency}/kWh", prices, stepped=True, filled=True),
             Series("Carbon", "g/kWh", _values(carbon, times), stepped=True),
         ],
         f"Between {min(known):.3f} and {max(known):.3f} {cluster.currency} per kWh."
         if known
         else "No price is known.",
     )
+
+
+def prices_at(cluster: Cluster, times: Sequence[datetime]) -> list[float | None]:
+    """At rising times."""
+    seconds = [int(at.timestamp()) for at in times]
+    price, _ = curves_between(cluster, seconds[0], seconds[-1] + 1)
+    return _values(price, seconds)
 
 
 def gpus_of_job(caller: Caller, job: Job, *, now: datetime) -> Curve:
@@ -115,7 +143,7 @@ def gpus_of_job(caller: Caller, job: Job, *, now: datetime) -> Curve:
         return Curve([], [], "It has not run yet.")
     gpus = Allocation.objects.filter(attempt=attempt.pk, tenant=job.tenant_id).order_by("gpu_id")
     ends_at = attempt.ended_at or now
-    minutes = _picked(max(attempt.offered_at, ends_at - 7 * DAY), ends_at + MINUTE, JOB_POINTS)
+    minutes = picked(max(attempt.offered_at, ends_at - 7 * DAY), ends_at + MINUTE, JOB_POINTS)
     with connection.cursor() as cursor:
         ids = list(gpus.values_list("gpu_id", flat=True)[:JOB_GPUS])
         cursor.execute(_JOB, {"gpus": ids, "minutes": minutes})
@@ -139,9 +167,10 @@ def _values(curve: PriceCurve | None, times: Sequence[int]) -> list[float | None
     return [None if isnan(value) else value for value in curve.price_at(times).tolist()]
 
 
-def _picked(from_at: datetime, until_at: datetime, most: int) -> list[datetime]:
-    """Full minutes of the span at equal distances."""
-    first = from_at.replace(second=0, microsecond=0)
-    count = max(1, int((until_at - first) / MINUTE))
-    step = -(-count // most)
-    return [first + MINUTE * number for number in range(0, count, step)]
+def picked(from_at: datetime, until_at: datetime, most: int) -> list[datetime]:
+    """Full minutes of the span at equal distances, the same ones a moment later."""
+    first, last = int(from_at.timestamp()) // 60, int(until_at.timestamp()) // 60
+    step = max(1, -(-(last - first) // most))
+    start = -(-first // step) * step
+    found = range(start, max(last, start + 1), step)
+    return [datetime.fromtimestamp(minute * 60, UTC) for minute in found]

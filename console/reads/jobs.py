@@ -1,16 +1,18 @@
 """Pages of jobs: those that wait, with their reasons, and those of any state."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
 
 from django.db.models import QuerySet
 
-from console.reads.waits import WaitText, wait_texts
+from clusters.selectors import clusters
+from console.reads.waits import WaitText, soonest, wait_texts
 from jobs.models import Job
 from jobs.selectors import jobs
 from tenancy.callers import Caller
 
-PAGE = 50
+PAGE, SOONEST = 50, 3
 Row = TypeVar("Row")
 
 
@@ -27,17 +29,40 @@ class WaitingJob:
     job: Job
     wait: WaitText | None
 
+    @property
+    def starts_at(self) -> datetime | None:
+        """As forecast, else as the round has it."""
+        return self.job.forecast_start_at or (self.wait.until_at if self.wait else None)
 
-def waiting_jobs(
-    caller: Caller, *, cluster_id: int | None, after: int | None
-) -> RowPage[WaitingJob]:
-    """The oldest first."""
+    @property
+    def reserved(self) -> bool:
+        return self.wait is not None and self.wait.until_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue(RowPage[WaitingJob]):
+    soonest: list[WaitingJob]
+
+
+def waiting_jobs(caller: Caller, *, cluster_id: int | None, after: int | None) -> Queue:
+    """The oldest first, and on the first page those that start next."""
     rows = jobs(caller).filter(state=Job.State.QUEUED, pk__gt=after or 0)
     if cluster_id is not None:
         rows = rows.filter(cluster=cluster_id)
     page, following = _cut(rows.order_by("pk"))
-    texts = wait_texts(page)
-    return RowPage([WaitingJob(job, texts.get(job.pk)) for job in page], following)
+    ahead = _soonest(caller, cluster_id) if after is None else []
+    texts = wait_texts([*page, *ahead])
+    waiting, first = (
+        [WaitingJob(job, texts.get(job.pk)) for job in rows] for rows in (page, ahead)
+    )
+    timed = sorted((row.starts_at, row.job.pk, row) for row in first if row.starts_at)
+    return Queue(waiting, following, [row for _, _, row in timed[:SOONEST]])
+
+
+def _soonest(caller: Caller, cluster_id: int | None) -> list[Job]:
+    ids = clusters().values_list("pk", flat=True) if cluster_id is None else [cluster_id]
+    wanted = soonest(ids)
+    return list(jobs(caller).filter(state=Job.State.QUEUED, held=False, pk__in=wanted))
 
 
 def newest_jobs(

@@ -10,10 +10,14 @@ from django.db import connection
 FRESH = timedelta(minutes=2)
 # Above so many GPUs a cluster is shown by rack, and a rack's nodes on a page of their own.
 GPUS_IN_SIGHT = 512
+COLOURS = ("utilisation", "tenant", "watts", "temperature")
+TENANT_COLOURS = 8
+# Temperatures are coloured in fifths between these.
+COOL_C, WARM_C = 30, 80
 NODES_SHOWN = 256
 
 # The newest reading of each GPU is the last of its key's index.
-_READING = """
+READING = """
 LEFT JOIN LATERAL (
     SELECT power_mw, utilisation_pct, temperature_c, clock_mhz FROM (
         SELECT * FROM energy_sample sample WHERE sample.gpu_id = gpu.id
@@ -32,7 +36,7 @@ FROM clusters_node node
 LEFT JOIN clusters_rack rack ON rack.id = node.rack_id
 JOIN clusters_gpu gpu ON gpu.node_id = node.id
 LEFT JOIN jobs_allocation held ON held.gpu_id = gpu.id AND held.released_at IS NULL
-{_READING}
+{READING}
 GROUP BY 1, 2, 3 ORDER BY 1, length(coalesce(rack.name, 'no rack')), 3
 """  # noqa: S608  # composed of constants of this file
 _GPUS = f"""
@@ -40,7 +44,7 @@ SELECT node.id, node.name, node.state, node.state_reason, coalesce(rack.name, 'n
        node.cluster_id, type.name, type.max_w, gpu.id, gpu.index, gpu.healthy,
        concat_ws(', ', nullif(gpu.health_reason, ''), nullif(gpu.fault, ''),
                  nullif(gpu.remark, '')),
-       attempt.job_id, job.name, tenant.name,
+       attempt.job_id, job.name, tenant.name, tenant.id,
        reading.power_mw / 1000.0, reading.utilisation_pct, reading.temperature_c,
        reading.clock_mhz
 FROM clusters_node node
@@ -51,7 +55,7 @@ LEFT JOIN jobs_allocation held ON held.gpu_id = gpu.id AND held.released_at IS N
 LEFT JOIN jobs_attempt attempt ON attempt.id = held.attempt_id
 LEFT JOIN jobs_job job ON job.id = attempt.job_id
 LEFT JOIN tenancy_tenant tenant ON tenant.id = job.tenant_id
-{_READING}
+{READING}
 WHERE node.id = ANY(%(nodes)s)
 ORDER BY length(coalesce(rack.name, 'no rack')), 5, length(node.name), node.name, gpu.index
 """  # noqa: S608
@@ -92,23 +96,35 @@ class GpuCell:
     job_id: int | None
     job_name: str | None
     tenant: str | None
+    tenant_id: int | None
     watts: float | None
     utilisation_pct: int | None
     temperature_c: int | None
     clock_mhz: int | None
 
-    @property
-    def shade(self) -> str:
-        """The class of its square: faulty, free, or how busy the one who holds it keeps it."""
+    def shade(self, by: str, max_w: int) -> str:
+        """The class of its square: faulty, free, or a fifth of what it is coloured by."""
         if not self.healthy or self.remark:
             return "faulty"
+        if by == "temperature":
+            warm = self.temperature_c
+            return "free" if warm is None else f"heat-{_fifth(warm - COOL_C, WARM_C - COOL_C)}"
         if self.job_id is None:
             return "free"
-        return f"busy-{min(4, (self.utilisation_pct or 0) // 20)}"
+        if by == "tenant":
+            return f"who-{(self.tenant_id or 0) % TENANT_COLOURS}"
+        if by == "watts":
+            return f"busy-{_fifth(self.watts or 0, max_w)}"
+        return f"busy-{_fifth(self.utilisation_pct or 0, 100)}"
+
+
+def _fifth(value: float, most: float) -> int:
+    return max(0, min(4, int(5 * value / most)))
 
 
 @dataclass(slots=True)
 class NodeCell:
+    colour: str
     id: int
     name: str
     state: str
@@ -118,6 +134,17 @@ class NodeCell:
     gpu_type: str
     max_w: int
     gpus: list[GpuCell] = field(default_factory=list)
+
+    @property
+    def squares(self) -> list[tuple[GpuCell, str]]:
+        return [(gpu, gpu.shade(self.colour, self.max_w)) for gpu in self.gpus]
+
+    @property
+    def condition(self) -> str:
+        """The class of its tile: ill is nobody's wish, away is somebody's."""
+        if self.state in {"lost", "quarantined"}:
+            return "ill"
+        return "" if self.state == "ready" else "away"
 
     @property
     def held(self) -> int:
@@ -139,16 +166,24 @@ def racks(*, now: datetime) -> list[RackCell]:
     return [RackCell(*row) for row in _rows(_RACKS, {"since": now - FRESH})]
 
 
-def nodes_in(cluster_id: int, rack_id: int | None, *, now: datetime) -> list[NodeCell]:
+def nodes_in(
+    cluster_id: int, rack_id: int | None, *, now: datetime, colour: str = COLOURS[0]
+) -> list[NodeCell]:
     """The first nodes of a rack, or of a whole cluster, each with its GPUs."""
     values = {"cluster": cluster_id, "rack": rack_id, "most": NODES_SHOWN}
-    return node_cells([pk for (pk,) in _rows(_NODES, values)], now=now)
+    return node_cells([pk for (pk,) in _rows(_NODES, values)], now=now, colour=colour)
 
 
-def node_cells(node_ids: list[int], *, now: datetime) -> list[NodeCell]:
+def tenants_seen(nodes: list[NodeCell]) -> list[tuple[str, int]]:
+    """Who holds GPUs there, and the number of their colour."""
+    held = {gpu.tenant: gpu.tenant_id or 0 for node in nodes for gpu in node.gpus if gpu.tenant}
+    return sorted((name, pk % TENANT_COLOURS) for name, pk in held.items())
+
+
+def node_cells(node_ids: list[int], *, now: datetime, colour: str = COLOURS[0]) -> list[NodeCell]:
     found: dict[int, NodeCell] = {}
     for row in _rows(_GPUS, {"nodes": node_ids, "since": now - FRESH}):
-        cell = found.setdefault(row[0], NodeCell(*row[:8]))
+        cell = found.setdefault(row[0], NodeCell(colour, *row[:8]))
         cell.gpus.append(GpuCell(*row[8:]))
     return list(found.values())
 

@@ -3,11 +3,14 @@
 from django.db.models import F, QuerySet
 
 from console.reads.jobs import PAGE, RowPage
+from rest.problems import Conflict, NotFound
 from scheduling.decisions import DecisionView, decisions
 from scheduling.models import Round
+from scheduling.replay import NotReplayable, Replayed, replay
 from tenancy.callers import Caller
 
 DECISIONS_SHOWN = 200
+STEPS = ("load", "plan", "check", "apply", "shadow")
 
 
 def _rows() -> QuerySet[Round]:
@@ -30,3 +33,19 @@ def round_decisions(
     found = decisions(caller, entry, after=after, limit=DECISIONS_SHOWN + 1)
     page = found[:DECISIONS_SHOWN]
     return entry, page, page[-1].job_id if len(found) > DECISIONS_SHOWN else None
+
+
+def steps(entry: Round) -> list[tuple[str, float]]:
+    """Milliseconds, in the order of the round."""
+    spent = ((name, getattr(entry, f"{name}_ms")) for name in STEPS)
+    return [(name, ms) for name, ms in spent if ms is not None]
+
+
+def replayed(round_id: int) -> Replayed:
+    entry = Round.objects.filter(pk=round_id).first()
+    if entry is None:
+        raise NotFound
+    try:
+        return replay(entry)
+    except NotReplayable as error:
+        raise Conflict(str(error), code="not_replayable") from None

@@ -5,20 +5,24 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import Any
 
-from django.db.models import Count, F, Max
+from django.db.models import Count, F, Max, QuerySet, Sum
 
 from clusters.models import Cluster, Gpu, Node
 from clusters.selectors import clusters
-from console.reads.machines import GPUS_IN_SIGHT, NodeCell, RackCell, nodes_in, racks
+from console.kept import kept
+from console.reads.machines import GPUS_IN_SIGHT, NodeCell, RackCell, nodes_in, racks, tenants_seen
 from console.reads.waits import waits_by_reason
 from energy.budgets.power import budgets_between
-from energy.ledger.sums import ledger, totals
-from energy.models import PowerBreach, PowerState
+from energy.ledger.sums import totals
+from energy.models import LedgerRow, PowerBreach, PowerState
 from jobs.models import Job
 from scheduling.models import Round
-from tenancy.callers import Caller
+from tenancy.callers import SYSTEM
 
 ALARMS_SHOWN = 20
+DEAREST_SHOWN = 6
+# How long each is kept; the ledger is written a few times an hour.
+MAP_S, QUEUE_S, MONEY_S = 8.0, 8.0, 60.0
 # A cluster whose last round is so many intervals old has a scheduler that stands still.
 LATE_INTERVALS = 10
 _ILL = (Node.State.LOST, Node.State.QUARANTINED)
@@ -37,10 +41,12 @@ class ClusterView:
     nodes: list[NodeCell] | None
 
     @property
-    def budget_pct(self) -> float | None:
-        if self.budget_w is None or self.measured_w is None:
-            return None
-        return 100 * self.measured_w / self.budget_w
+    def tenants(self) -> list[tuple[str, int]]:
+        return tenants_seen(self.nodes or [])
+
+    @property
+    def over_budget(self) -> bool:
+        return bool(self.budget_w and self.measured_w and self.measured_w > self.budget_w)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +58,20 @@ class Alarm:
     round_id: int | None = None
 
 
-def cluster_views(*, now: datetime) -> list[ClusterView]:
+@kept(MAP_S)
+def cluster_views(colour: str, *, now: datetime) -> list[ClusterView]:
     cells: dict[int, list[RackCell]] = {}
     for cell in racks(now=now):
         cells.setdefault(cell.cluster_id, []).append(cell)
     states = {row.cluster_id: row for row in PowerState.objects.filter(partition=None)}
     return [
-        _view(cluster, cells.get(cluster.pk, []), states.get(cluster.pk), now)
+        _view(cluster, cells.get(cluster.pk, []), states.get(cluster.pk), colour, now)
         for cluster in clusters().order_by("name")
     ]
 
 
 def _view(
-    cluster: Cluster, cells: list[RackCell], state: PowerState | None, now: datetime
+    cluster: Cluster, cells: list[RackCell], state: PowerState | None, colour: str, now: datetime
 ) -> ClusterView:
     gpus = sum(cell.gpus for cell in cells)
     budget_w = budgets_between(cluster, from_at=now, until_at=now).cluster_w
@@ -76,29 +83,52 @@ def _view(
         measured_at=state.measured_at if state else None,
         budget_w=None if budget_w == inf else budget_w,
         racks=cells,
-        nodes=nodes_in(cluster.pk, None, now=now) if gpus <= GPUS_IN_SIGHT else None,
+        nodes=nodes_in(cluster.pk, None, now=now, colour=colour) if gpus <= GPUS_IN_SIGHT else None,
     )
 
 
-def queue_figures(caller: Caller) -> dict[str, Any]:
+@kept(QUEUE_S)
+def queue_figures() -> dict[str, Any]:
     """How many jobs are in each live state, and what the queued ones wait for."""
     live = (Job.State.QUEUED, Job.State.PLACED, Job.State.RUNNING, Job.State.PREEMPTING)
     rows = Job.objects.filter(state__in=live).order_by().values_list("state")
     return {
         "states": dict(rows.annotate(count=Count("id"))),
-        "reasons": waits_by_reason(caller, Cluster.objects.values_list("pk", flat=True)),
+        "reasons": waits_by_reason(SYSTEM, Cluster.objects.values_list("pk", flat=True)),
     }
 
 
-def day_totals(caller: Caller, *, now: datetime) -> list[dict[str, Any]]:
+@kept(MONEY_S)
+def day_totals(*, now: datetime) -> list[dict[str, Any]]:
     """Money, energy and carbon of the windows that began today, by currency."""
+    return totals(_today(now))
+
+
+@kept(MONEY_S)
+def dearest_today(*, now: datetime) -> list[dict[str, Any]]:
+    """The jobs that cost most since midnight."""
+    named = (
+        _today(now)
+        .order_by()
+        .values(
+            "currency",
+            job_id=F("attempt__job_id"),
+            job_name=F("attempt__job__name"),
+            tenant_name=F("tenant__name"),
+        )
+    )
+    dearest = named.annotate(total_cost=Sum("cost")).order_by("-total_cost")
+    return [dict(row) for row in dearest[:DEAREST_SHOWN]]
+
+
+def _today(now: datetime) -> QuerySet[LedgerRow]:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    today = ledger(caller).filter(
+    return LedgerRow.objects.filter(
         cluster__in=Cluster.objects.values("pk"), starts_at__gte=midnight, starts_at__lte=now
     )
-    return totals(today)
 
 
+@kept(QUEUE_S)
 def alarms(*, now: datetime) -> list[Alarm]:
     return [
         *_ill_nodes(),

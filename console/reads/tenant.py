@@ -14,6 +14,7 @@ from energy.ledger.statement import rows_between
 from energy.ledger.sums import totals
 from jobs.models import GpuQuota, Job
 from jobs.selectors import gpu_quotas, jobs
+from tenancy import rls
 from tenancy.callers import Caller
 from tenancy.models import ApiToken, Membership, Tenant
 from tenancy.selectors import memberships, tenants, tokens
@@ -33,8 +34,13 @@ class TenantView:
     members: list[Membership]
     # None for those who may not read tokens.
     tokens: list[ApiToken] | None
-    # Of the weights of all tenants that the caller may see; None for a tenant itself.
+    # Of the weights of all tenants that are not suspended.
     share: float | None
+
+    @property
+    def budget_kwh(self) -> float | None:
+        budget_wh = self.tenant.energy_budget_wh
+        return None if budget_wh is None else budget_wh / 1000
 
 
 def tenant_page(caller: Caller, *, before: int | None) -> QuerySet[Tenant]:
@@ -58,7 +64,7 @@ def tenant_view(caller: Caller, tenant: Tenant, *, now: datetime) -> TenantView:
             memberships(caller).filter(tenant=tenant.pk).order_by("user__username")[:SHOWN]
         ),
         tokens=_tokens(caller, tenant),
-        share=_share(caller, tenant),
+        share=_share(tenant),
     )
 
 
@@ -68,8 +74,8 @@ def _tokens(caller: Caller, tenant: Tenant) -> list[ApiToken] | None:
     return list(tokens(caller).filter(tenant=tenant.pk, revoked_at=None).order_by("-pk")[:SHOWN])
 
 
-def _share(caller: Caller, tenant: Tenant) -> float | None:
-    if caller.tenant_id is not None:
-        return None
-    weights = tenants(caller).filter(suspended=False).aggregate(sum=Sum("weight"))["sum"]
-    return float(tenant.weight / weights) if weights else None
+def _share(tenant: Tenant) -> float | None:
+    """A sum over all tenants says nothing of any one of them, so that each may know it."""
+    with rls.scope(rls.ALL):
+        weights = Tenant.objects.filter(suspended=False).aggregate(sum=Sum("weight"))["sum"]
+    return float(tenant.weight / weights) if weights and not tenant.suspended else None

@@ -5,11 +5,12 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.utils import timezone
 
 register = template.Library()
 
 MJ_PER_KWH = 3_600_000_000
-UNKNOWN = "-"
+UNKNOWN = "\N{EN DASH}"
 
 
 @register.filter
@@ -20,8 +21,36 @@ def watts(value: float | None) -> str:
 
 
 @register.filter
+def energy(kilowatt_hours: Decimal | float | None) -> str:
+    """In the unit in which it is neither a fraction nor a long number."""
+    if kilowatt_hours is None:
+        return UNKNOWN
+    value = float(kilowatt_hours)
+    if abs(value) >= 10_000:
+        return f"{value / 1000:,.1f} MWh"
+    if 0 < abs(value) < 1:
+        return f"{value * 1000:,.0f} Wh" if abs(value) >= 0.01 else f"{value * 1000:.2f} Wh"
+    return f"{value:,.1f} kWh"
+
+
+@register.filter
 def kwh(millijoules: float | None) -> str:
-    return UNKNOWN if millijoules is None else f"{float(millijoules) / MJ_PER_KWH:,.3f} kWh"
+    return UNKNOWN if millijoules is None else energy(float(millijoules) / MJ_PER_KWH)
+
+
+@register.filter
+def wh(watt_hours: float | None) -> str:
+    return UNKNOWN if watt_hours is None else energy(float(watt_hours) / 1000)
+
+
+@register.filter
+def mass(grams: Decimal | float | None) -> str:
+    if grams is None:
+        return UNKNOWN
+    value = float(grams)
+    if abs(value) >= 1_000_000:
+        return f"{value / 1_000_000:,.1f} t"
+    return f"{value / 1000:,.1f} kg" if abs(value) >= 1000 else f"{value:,.0f} g"
 
 
 @register.filter
@@ -63,13 +92,28 @@ def since(now: datetime, at: datetime | None) -> str:
 
 @register.filter
 def moment(at: datetime | None) -> str:
-    """In UTC, as every time of the service."""
-    return UNKNOWN if at is None else f"{at:%Y-%m-%d %H:%M:%S}"
+    """To the second; in UTC, as every time of the service."""
+    return UNKNOWN if at is None else f"{minute(at)}:{at:%S}"
+
+
+@register.filter
+def minute(at: datetime | None) -> str:
+    """With the year only where it is another one."""
+    if at is None:
+        return UNKNOWN
+    year = "" if at.year == timezone.now().year else f" {at.year}"
+    return f"{at.day} {at:%b}{year} {at:%H:%M}"
 
 
 @register.filter
 def words(name: str) -> str:
     return str(name).replace("_", " ")
+
+
+@register.filter
+def share_of(part: float | None, whole: float | None) -> int:
+    """Per cent for a bar, which ends at the whole."""
+    return min(100, round(100 * float(part or 0) / float(whole))) if whole else 0
 
 
 @register.filter

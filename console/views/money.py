@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from console.pages import reads, show
 from console.query import number
+from console.reads.idle import idle_of_day
 from console.reads.money import (
     energy_budgets,
     month_by_label,
@@ -31,6 +32,7 @@ def money(request: HttpRequest, caller: Caller) -> HttpResponse:
         "previous": previous(month),
         "by_tenant": month_by_tenant(caller, month),
         "budgets": energy_budgets(now=now) if caller.may("power.read") else [],
+        "idle": idle_of_day(now=now) if caller.may("power.read") else [],
         "tenant": tenant,
         "label": request.GET.get("label", "")[:63],
     }

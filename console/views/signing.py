@@ -1,5 +1,6 @@
 """Signing in and out, and choosing among one's tenants."""
 
+from django.conf import settings
 from django.contrib.auth import login, logout
 from django.contrib.auth.forms import AuthenticationForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -8,8 +9,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from console.pages import acts, reads, show
-from rest.problems import NotFound
+from console.links import person_of
+from console.pages import acts, reads, refusal, show
+from rest.problems import Forbidden, NotFound
 from tenancy.callers import Caller
 from tenancy.roles import TENANT_ROLES
 from tenancy.sessions import CHOSEN, session_memberships
@@ -23,6 +25,18 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(_next(request))
     status = 200 if request.method == "GET" else 401
     return show(request, None, "sign_in.html", {"form": form, "next": _next(request)}, status)
+
+
+def link(request: HttpRequest, text: str) -> HttpResponse:
+    """A button first: programs that look at links in messages must not use them up."""
+    person = person_of(text)
+    if person is None:
+        detail = "This link is wrong, older than ten minutes, or was used already."
+        return refusal(request, None, Forbidden(detail))
+    if request.method != "POST":
+        return show(request, None, "link.html", {"person": person})
+    login(request, person, backend=settings.AUTHENTICATION_BACKENDS[0])
+    return HttpResponseRedirect(reverse("console:home"))
 
 
 @require_POST

@@ -10,30 +10,58 @@ from clusters.models import Cluster
 from clusters.selectors import clusters, nodes
 from clusters.services.draining import DRAINABLE, RESUMABLE
 from console.pages import reads, show
+from console.query import choice
 from console.reads.curves import Curve, power_of_day, price_and_carbon
-from console.reads.machines import NODES_SHOWN, node_cells, nodes_in, racks
-from console.reads.site import alarms, cluster_views, day_totals, queue_figures
+from console.reads.machines import (
+    COLOURS,
+    NODES_SHOWN,
+    node_cells,
+    nodes_in,
+    racks,
+    tenants_seen,
+)
+from console.reads.site import (
+    alarms,
+    cluster_views,
+    day_totals,
+    dearest_today,
+    queue_figures,
+)
 from tenancy.callers import Caller
+
+LIVE_S, LIVE_OF_MANY_S = 10, 30
 
 
 @reads("power.read")
 def site(request: HttpRequest, caller: Caller) -> HttpResponse:
-    return show(request, caller, "site.html", _site(caller))
+    return show(request, caller, "site.html", _site(request))
 
 
 @reads("power.read")
 def site_live(request: HttpRequest, caller: Caller) -> HttpResponse:
-    return show(request, caller, "site_live.html", _site(caller))
+    return show(request, caller, "site_live.html", _site(request))
 
 
-def _site(caller: Caller) -> dict[str, object]:
-    now = timezone.now()
+def _site(request: HttpRequest) -> dict[str, object]:
+    now, colour = timezone.now(), _colour(request)
+    views = cluster_views(colour, now=now)
     return {
-        "clusters": cluster_views(now=now),
-        "queue": queue_figures(caller),
-        "today": day_totals(caller, now=now),
+        "clusters": views,
+        "gpus": sum(view.gpus for view in views),
+        "held": sum(view.held for view in views),
+        "queue": queue_figures(),
+        "today": day_totals(now=now),
+        "dearest": dearest_today(now=now),
         "alarms": alarms(now=now),
+        "colour": colour,
+        "colours": COLOURS,
+        # Where each asking reads thousands of GPUs, they are shown by rack, which changes slowly.
+        "live_s": LIVE_S if all(view.nodes is not None for view in views) else LIVE_OF_MANY_S,
     }
+
+
+def _colour(request: HttpRequest) -> str:
+    return choice(request, "colour", list(COLOURS)) or COLOURS[0]
 
 
 @reads("power.read")
@@ -43,8 +71,11 @@ def rack(request: HttpRequest, caller: Caller, cluster_id: int, rack_id: int) ->
     cell = next(
         (c for c in racks(now=now) if (c.cluster_id, c.rack_id) == (cluster_id, rack_id)), None
     )
-    found = {"cluster": cluster, "rack": cell, "nodes": nodes_in(cluster_id, rack_id, now=now)}
-    return show(request, caller, "rack.html", {**found, "most": NODES_SHOWN})
+    colour = _colour(request)
+    found = nodes_in(cluster_id, rack_id, now=now, colour=colour)
+    context = {"cluster": cluster, "rack": cell, "nodes": found, "tenants": tenants_seen(found)}
+    picked = {"colour": colour, "colours": COLOURS}
+    return show(request, caller, "rack.html", {**context, **picked, "most": NODES_SHOWN})
 
 
 @reads("power.read")

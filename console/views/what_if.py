@@ -1,61 +1,60 @@
-"""What would happen under another policy, asked of the live queue."""
+"""What would happen if something were otherwise, asked of the live queue."""
 
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 from msgspec import to_builtins
 
-from clusters.models import Cluster
-from clusters.selectors import clusters
+from clusters.selectors import clusters, nodes
 from console.pages import acts, reads, show
 from console.reads.comparison import comparison
+from console.what_if_form import NOW, question
 from policies import registry
-from rest.structs import read
+from rest.problems import Problem
+from tariffs.selectors import tariffs
 from tenancy.callers import Caller
-from whatif.api.structs import SimulationCreate
 from whatif.models import LIVE
 from whatif.selectors import simulations
 from whatif.services import simulation_create
 
 SHOWN = 20
-NOW = "now: "
+NAMES_SHOWN = 200
 
 
 @reads("simulations.live")
 def what_if(request: HttpRequest, caller: Caller) -> HttpResponse:
-    context = {
+    return show(request, caller, "what_if.html", _page(caller))
+
+
+def _page(caller: Caller) -> dict[str, Any]:
+    asked = simulations(caller).filter(kind="live").order_by("-pk")[:SHOWN]
+    return {**_form(), "simulations": asked}
+
+
+def _form() -> dict[str, Any]:
+    return {
         "clusters": clusters().order_by("name"),
         "policies": [(name, registry.summary(name)) for name in registry.policy_names()],
-        "simulations": simulations(caller).filter(kind="live").order_by("-pk")[:SHOWN],
+        "tariffs": tariffs().order_by("name").values_list("name", flat=True)[:NAMES_SHOWN],
+        "nodes": nodes().order_by("name").values_list("name", flat=True)[:NAMES_SHOWN],
     }
-    return show(request, caller, "what_if.html", context)
 
 
-@acts("simulations.live")
+@acts("simulations.live", whole=False)
 def ask(request: HttpRequest, caller: Caller) -> HttpResponse:
     cluster = get_object_or_404(clusters(), name=request.POST.get("cluster", ""))
-    asked = _asked(cluster, request.POST.get("policy", ""))
-    made = simulation_create(caller=caller, values=to_builtins(asked), now=timezone.now())
+    try:
+        asked = to_builtins(question(cluster, request.POST.dict()))
+        with transaction.atomic():
+            made = simulation_create(caller=caller, values=asked, now=timezone.now())
+    except Problem as problem:
+        context = {**_page(caller), "problem": problem, "sent": request.POST}
+        return show(request, caller, "what_if.html", context, problem.status_code)
     return HttpResponseRedirect(reverse("console:answer", args=[made.pk]))
-
-
-def _asked(cluster: Cluster, policy: str) -> SimulationCreate:
-    today = {
-        "name": cluster.policy,
-        "label": f"{NOW}{cluster.policy}",
-        "parameters": cluster.policy_parameters,
-    }
-    values = {
-        "name": f"{cluster.policy} or {policy}?"[:200],
-        "live": True,
-        "cluster": cluster.name,
-        "policies": [today, {"name": policy}],
-    }
-    found: SimulationCreate = read(SimulationCreate, values)
-    return found
 
 
 @reads("simulations.live")

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from clusters.models import Node
+from console import kept
 from jobs.models import Attempt, Job, Log, LogChunk
 from scheduler_service.factories import NOW, hold, make_jobs
 from scheduling.models import Round
@@ -17,7 +18,7 @@ from tests.whatif.conftest import Messages, messages
 
 __all__ = ["Messages", "World", "member", "messages", "operator", "stranger", "submit", "world"]
 
-HOSTILE = "<script>alert(1)</script>\"'&"
+HOSTILE = """'\"></pre><script>alert(1)</script><img src=x onerror=alert(1)>&"""
 
 
 def signed_in(name: str, tenant: Tenant | None = None, role: str = "member") -> Client:
@@ -28,6 +29,11 @@ def signed_in(name: str, tenant: Tenant | None = None, role: str = "member") -> 
     client = Client(raise_request_exception=False)
     client.force_login(person)
     return client
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept() -> None:
+    kept.forget()
 
 
 @pytest.fixture

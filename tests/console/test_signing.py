@@ -1,11 +1,16 @@
 """Signing in and out, and what a session opens."""
 
+from datetime import timedelta
+from io import StringIO
+
 import pytest
 from django.conf import LazySettings
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from console import links
 from tenancy.models import Membership
 from tests.console.conftest import signed_in
 from tests.jobs.conftest import World
@@ -70,3 +75,33 @@ def test_a_part_of_a_page_takes_the_page_to_the_sign_in(client: Client, db: None
 def test_the_session_cookie_is_no_scripts(person: User, settings: LazySettings) -> None:
     answer = Client().post(SIGN_IN, {"username": "ada", "password": "right"})
     assert answer.cookies["sessionid"]["httponly"]
+
+
+def made_link(name: str) -> str:
+    out = StringIO()
+    call_command("console_link", name, url="http://testserver/", stdout=out)
+    return out.getvalue().strip().removeprefix("http://testserver")
+
+
+def test_a_link_signs_in_once(person: User, world: World) -> None:
+    Membership.objects.create(user=person, tenant=world.ours)
+    path = made_link("ada")
+    browser = Client()
+    # To look at it is not to use it.
+    assert browser.get(path).status_code == 200
+    assert browser.get("/console/queue/").status_code == 302
+    assert browser.post(path)["Location"] == "/console/"
+    assert browser.get("/console/queue/").status_code == 200
+    assert Client().post(path).status_code == 403
+
+
+def test_links_that_do_not_open(person: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made_link("ada")
+    assert Client().post(path[:-3] + "xx/").status_code == 403
+    with monkeypatch.context() as later:
+        later.setattr(links, "LIFETIME", timedelta(seconds=-1))
+        assert Client().post(path).status_code == 403
+    User.objects.update(is_active=False)
+    assert Client().post(path).status_code == 403
+    with pytest.raises(CommandError):
+        made_link("nobody")
