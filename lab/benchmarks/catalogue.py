@@ -16,6 +16,7 @@ BENCHMARKS = {
     "andreas": Benchmark("lab.benchmarks.plans.andreas"),
     "api": Benchmark("lab.benchmarks.api.benchmark", database=True),
     "client": Benchmark("lab.benchmarks.client.benchmark", database=True),
+    "console": Benchmark("lab.benchmarks.console.benchmark", database=True),
     "fairwatt": Benchmark("lab.benchmarks.plans.fairwatt"),
     "plan": Benchmark("lab.benchmarks.plans.policies"),
     "powerflow": Benchmark("lab.benchmarks.plans.powerflow"),
