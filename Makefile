@@ -12,7 +12,7 @@ PARALLEL = -n $(WORKERS) --max-worker-restart 0
 # Programs that are started again and again must not compile our modules each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock up demo test test-fast lint check bench fuzz chaos mutants clean
+.PHONY: help install lock up demo test test-fast lint check bench screenshots fuzz chaos mutants clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /make \1\t/' | expand -t 16
@@ -59,6 +59,9 @@ check: lint test ## Everything CI does
 
 bench: $(STAMP) ## Print figures as JSON lines; make bench NAME=x for one
 	@$(BIN)/python -m lab.benchmarks $(NAME)
+
+screenshots: $(STAMP) ## Take pictures of the console's pages, with the system's chromium
+	@$(BIN)/python -m lab screenshots $(NAME)
 
 fuzz: $(STAMP) ## Fuzz the API from its schema; make fuzz N=100000 for a campaign
 	@$(BIN)/python -m tests.fuzz --requests $(N)

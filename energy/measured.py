@@ -1,5 +1,6 @@
 """What a cluster draws, from its GPUs' counters; hosts are estimated, as in the ledger."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -81,6 +82,7 @@ WITH gpu AS (
            count(DISTINCT gpu.id) AS read
     FROM energy_sampleminute minute JOIN gpu ON gpu.id = minute.gpu_id
     WHERE minute.minute_at >= %(from)s AND minute.minute_at < %(until)s
+      AND (%(only)s::timestamptz[] IS NULL OR minute.minute_at = ANY(%(only)s))
     GROUP BY 1, 2
 ), minutes AS (
     SELECT DISTINCT minute_at FROM drawn
@@ -110,14 +112,23 @@ GROUP BY drawn.minute_at ORDER BY drawn.minute_at
 
 
 def measured_minutes(
-    cluster_id: int, *, partition_id: int | None, from_at: datetime, until_at: datetime
+    cluster_id: int,
+    *,
+    partition_id: int | None,
+    from_at: datetime,
+    until_at: datetime,
+    only: Sequence[datetime] | None = None,
 ) -> list[tuple[datetime, float, int]]:
-    """(minute, mean watts, GPUs without readings), of the minutes that have any."""
+    """(minute, mean watts, GPUs without readings), of the minutes that have any.
+
+    `only` picks some of them, for a curve over a long time.
+    """
     values: dict[str, Any] = {
         "cluster": cluster_id,
         "partition": partition_id,
         "from": from_at,
         "until": until_at,
+        "only": None if only is None else list(only),
     }
     with connection.cursor() as cursor:
         cursor.execute(_MINUTES, values)

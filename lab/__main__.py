@@ -9,6 +9,7 @@ COMMANDS = {
     "calibrate": "lab.calibration.cli",
     "data": "lab.data.cli",
     "reproduce": "lab.experiments.cli",
+    "screenshots": "lab.screenshots.cli",
 }
 """Modules whose `main` takes the arguments after the name and returns the exit code."""
 

@@ -18,6 +18,7 @@ def front(request: HttpRequest) -> HttpResponse:
         "schema": reverse("schema"),
         "docs": reverse("swagger"),
         "redoc": reverse("redoc"),
+        "console": reverse("console:home"),
         "admin": reverse("admin:index"),
         "health": "/healthz",
         "readiness": "/readyz",

@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "energy",
     "scheduling",
     "whatif",
+    "console",
     "scheduler_service",
 ]
 
@@ -66,6 +67,7 @@ MIDDLEWARE = [
     "rest.middleware.RequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "console.middleware.ContentPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

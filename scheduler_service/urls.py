@@ -35,6 +35,7 @@ urlpatterns = [
     path("api/v1/", include(api)),
     path("docs/", SwaggerView.as_view(url_name="schema"), name="swagger"),
     path("redoc/", RedocView.as_view(url_name="schema"), name="redoc"),
+    path("console/", include("console.urls")),
     path("admin/", admin.site.urls),
     path("healthz", healthz),
     path("readyz", readyz),

@@ -47,7 +47,10 @@ def scenario_of(request: Values) -> Scenario:
             "name": request["name"],
             "trace": trace,
             "cluster": machines,
-            "policies": request["policies"],
+            "policies": [
+                {name: value for name, value in chosen.items() if name != "changes"}
+                for chosen in request["policies"]
+            ],
             "seeds": request["seeds"],
             "rounds": request["rounds"],
             "costs": request["costs"],

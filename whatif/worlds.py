@@ -25,11 +25,12 @@ from simulator.setting import Setting
 from tariffs.curves import pure_tariff
 from tariffs.models import Tariff
 from tenancy.models import Tenant
+from whatif.changes import changed
 from whatif.energy_terms import energy_terms
 from whatif.history import guess_of
 from whatif.models import Simulation, SimulationRun
 from whatif.power_windows import PowerWindows
-from whatif.request import TRACE_FILE, scenario_of
+from whatif.request import TRACE_FILE, label, scenario_of
 
 # That a power budget ends is no event of the queue: a round is held so long after the last.
 AT_LATEST_S = 300.0
@@ -75,7 +76,9 @@ def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Prepared
         raise ValueError("a live simulation has a cluster")
     request, snapshot = simulation.request, shared_snapshot(simulation, now=now)
     own = simulation.cluster.tariff
-    named = request["tariff"] or (None if own is None else own.name)
+    changes = _changes(request, run)
+    asked = (changes["tariff"] if changes else None) or request["tariff"]
+    named = asked or (None if own is None else own.name)
     tariff, price = _priced(named, snapshot.now_s, snapshot.now_s)
     begun_at = datetime.fromtimestamp(snapshot.now_s, UTC)
     terms = energy_terms(simulation.cluster, now=begun_at, seconds=AFTER_S)
@@ -93,8 +96,15 @@ def _live(simulation: Simulation, run: SimulationRun, now: datetime) -> Prepared
     )
     guess = replace(guess_of(simulation.cluster.pk), seed=run.seed)
     policy = Bounded(build_policy(run.policy, run.parameters), windows)
-    live = engine_from(budgets.left_out_of(snapshot), policy, pace, guess, terms=terms)
+    world = changed(budgets.left_out_of(snapshot), changes, simulation.cluster)
+    live = engine_from(world, policy, pace, guess, terms=terms)
     return PreparedRun(live.engine, tariff, [])
+
+
+def _changes(request: dict[str, Any], run: SimulationRun) -> dict[str, Any] | None:
+    """Of the run's own policy; requests stored before there were any name none."""
+    own = [chosen for chosen in request["policies"] if label(chosen) == run.label]
+    return own[0].get("changes") if own else None
 
 
 def tenant_names(engine: Engine, simulation: Simulation) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from jobs.services.profiles import (
 )
 from jobs.services.profiling import profiling_create
 from jobs.services.queue import job_hold, job_release, job_update
+from jobs.services.resubmit import job_resubmit
 from jobs.services.submit import ItemResult, job_submit, jobs_submit_bulk
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "job_cancel",
     "job_hold",
     "job_release",
+    "job_resubmit",
     "job_submit",
     "job_update",
     "jobs_cancel",

@@ -17,6 +17,7 @@ BENCHMARKS = {
     "api": Benchmark("lab.benchmarks.api.benchmark", database=True),
     "client": Benchmark("lab.benchmarks.client.benchmark", database=True),
     "event_costs": Benchmark("lab.benchmarks.event_costs.benchmark", database=True),
+    "console": Benchmark("lab.benchmarks.console.benchmark", database=True),
     "fairwatt": Benchmark("lab.benchmarks.plans.fairwatt"),
     "followers": Benchmark("lab.benchmarks.followers.benchmark", database=True),
     "plan": Benchmark("lab.benchmarks.plans.policies"),

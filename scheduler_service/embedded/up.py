@@ -110,6 +110,7 @@ def welcome(site: stack.Site, demo: Path) -> str:
 Fairwatt is ready.
   API      {site.url}/api/v1/
   Docs     {site.url}/docs/
+  Console  {site.url}/console/ as admin, whose password stands beside the tokens
   Admin    {site.url}/admin/
   Door     {site.door_url}/api/v1/ for agents, and for many followers of events and logs
   Tokens   {demo}

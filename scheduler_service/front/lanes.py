@@ -11,6 +11,10 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+# Where passwords are checked.
+LOGINS = ("/admin/login", "/console/sign-in")
+
+
 class Lane:
     """A few threads, each with a database connection of its own, and a queue that has an end."""
 
@@ -45,6 +49,6 @@ class Lanes:
     def of(self, method: str, path: str) -> Lane:
         if path.startswith("/api/v1/agent/"):
             return self.agents
-        if method == "POST" and path.startswith("/admin/login"):
+        if method == "POST" and path.startswith(LOGINS):
             return self.logins
         return self.requests

@@ -7,6 +7,7 @@ from msgspec import Meta, field
 
 from clusters.api.parameters import PARAMETERS
 from clusters.api.structs import GpuTypeName, PolicyName
+from rest.names import HOST
 from rest.structs import (
     From,
     Input,
@@ -27,6 +28,7 @@ else:
     TraceModel = Literal[tuple(model_names())]
 
 LINES_MAX = 8_000_000
+NodeName = Annotated[str, matching(HOST, max_length=253, example="node-1")]
 ResourceName = Annotated[str, matching("^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", max_length=63)]
 Watts = Annotated[float, Meta(ge=0, le=100_000)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
@@ -99,10 +101,38 @@ class MachinesIn(Input, frozen=True):
     gpus: Annotated[list[GpuIn], Meta(max_length=30)] = []
 
 
+class MoreNodesIn(Input, frozen=True):
+    """Empty nodes that are otherwise as an existing one."""
+
+    like: NodeName
+    count: Annotated[int, Meta(ge=1, le=1000)] = 1
+
+
+class ChangesIn(Input, frozen=True):
+    """What is otherwise than it is: of the live queue alone."""
+
+    tariff: ResourceName | None = None
+    power_budget_w: (
+        Annotated[
+            float,
+            Meta(gt=0, le=1e9, description="Instead of the cluster's own; ordered windows stay."),
+        ]
+        | None
+    ) = None
+    add_nodes: Annotated[list[MoreNodesIn], Meta(max_length=30)] = []
+    remove_nodes: Annotated[
+        list[NodeName],
+        Meta(max_length=1000, description="Those with work finish it and get no more."),
+    ] = []
+
+
 class PolicyIn(Input, frozen=True):
     name: PolicyName
     label: Annotated[str, text(100, blank=True)] = ""
     parameters: Annotated[dict[str, Any], json_object(PARAMETERS)] = {}
+    changes: Annotated[
+        ChangesIn | None, Meta(description="Of the cluster that this one plans for.")
+    ] = None
 
 
 class RoundsIn(Input, frozen=True):

@@ -11,6 +11,7 @@ from rest.problems import Conflict, Forbidden, NotFound
 from tenancy import audit
 from tenancy.callers import Caller
 from whatif import dispatch
+from whatif.changes import check_names
 from whatif.models import LIVE, Simulation, SimulationRun, WorkState
 from whatif.request import check, label
 from whatif.selectors import simulations
@@ -26,6 +27,7 @@ def simulation_create(*, caller: Caller, values: Mapping[str, Any], now: datetim
         detail = "The whole queue is run by operators; ask for a forecast to learn of your jobs."
         raise Forbidden(detail, code="missing_right")
     cluster = None if values["cluster"] is None else cluster_named(values["cluster"])
+    check_names(values["policies"], cluster if values["live"] else None)
     if values["tariff"] is not None:
         tariff_named(values["tariff"])
     if Simulation.objects.filter(tenant=caller.tenant_id, state__in=LIVE).count() >= LIVE_MAX:

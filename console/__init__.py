@@ -1,0 +1,1 @@
+"""Pages for operators and tenants, over what the other rooms read and write."""

@@ -1,0 +1,1 @@
+"""What is done to the console from a shell."""

@@ -1,0 +1,1 @@
+"""Reads that pages show: sums and pages of rows, never whole lists."""

@@ -1,0 +1,1 @@
+"""What the console's pages cost the server when there is much to show."""

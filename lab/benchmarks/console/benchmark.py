@@ -1,0 +1,96 @@
+"""The server's side of each page, and what each viewer of a live page costs it.
+
+Requests go through Django without a socket: what a front or a network adds is not the console's.
+"""
+
+import re
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from console import kept
+from lab.benchmarks.console.rows import ConsoleRows, make
+from lab.benchmarks.figures import figure
+
+WARM, TAKEN = 2, 20
+PAGE_MS, VIEWER_MS = 1000.0, 5.0
+VIEWERS, SECONDS = 200, 10.0
+
+
+def main(database_url: str) -> None:
+    sys.stderr.write("# rows\n")
+    rows = make(timezone.now())
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(rows.operator)
+    for name, path in pages(rows):
+        taken = sorted([spent_ms(client, path) for _ in range(WARM + TAKEN)][WARM:])
+        figure("console", name, "p95", taken[int(0.95 * len(taken))], "ms", at_most=PAGE_MS)
+        figure("console", name, "median", statistics.median(taken), "ms")
+    for name, page, path in parts(rows):
+        every_s = asked_every_s(client, page)
+        for viewers in (1, VIEWERS):
+            spent = watched_ms(client, path, every_s, viewers)
+            case = f"{name}, {viewers} viewers"
+            figure("console", case, "per_second_and_viewer", spent, "ms", at_most=VIEWER_MS)
+
+
+def pages(rows: ConsoleRows) -> Iterator[tuple[str, str]]:
+    for name in ("site", "queue", "jobs", "rounds", "money", "tenants", "what-if"):
+        yield name, reverse(f"console:{name}")
+    cluster = [rows.cluster.pk]
+    yield "rack", reverse("console:rack", args=[*cluster, rows.node.rack_id])
+    yield "node", reverse("console:node", args=[rows.node.pk])
+    yield "job, running", reverse("console:job", args=[rows.running.pk])
+    yield "job, waiting", reverse("console:job", args=[rows.waiting.pk])
+    yield "round", reverse("console:round", args=[rows.round.pk])
+    yield "tenant", reverse("console:tenant", args=[rows.running.tenant_id])
+    yield "policy", reverse("console:policy", args=cluster)
+    yield "power", reverse("console:power", args=cluster)
+    yield "power curve", reverse("console:power-curve", args=cluster)
+    yield "price curve", reverse("console:price-curve", args=cluster)
+
+
+def parts(rows: ConsoleRows) -> Iterator[tuple[str, str, str]]:
+    """Pages and the parts of them that live."""
+    node, job = [rows.node.pk], [rows.running.pk]
+    yield "site", reverse("console:site"), reverse("console:site-live")
+    yield "queue", reverse("console:queue"), reverse("console:queue-live")
+    yield "node", reverse("console:node", args=node), reverse("console:node-live", args=node)
+    yield "job", reverse("console:job", args=job), reverse("console:job-live", args=job)
+
+
+def asked_every_s(client: Client, page: str) -> float:
+    """As the page tells the browser."""
+    found = re.search(rb'data-live="(\d+)"', client.get(page).content)
+    assert found is not None, page
+    return float(found[1])
+
+
+def spent_ms(client: Client, path: str) -> float:
+    """Without what is kept for other viewers."""
+    kept.forget()
+    return _asked_ms(client, path)
+
+
+def _asked_ms(client: Client, path: str) -> float:
+    began = time.perf_counter()
+    answer = client.get(path)
+    assert answer.status_code == 200, (path, answer.status_code)
+    return (time.perf_counter() - began) * 1000
+
+
+def watched_ms(client: Client, path: str, every_s: float, viewers: int) -> float:
+    """As they come in real time, so that nothing is kept for longer than it would be."""
+    kept.forget()
+    began, spent, count = time.monotonic(), 0.0, 0
+    pause_s = every_s / viewers
+    while (due_s := count * pause_s) < max(SECONDS, 2 * every_s):
+        time.sleep(max(0.0, began + due_s - time.monotonic()))
+        spent += _asked_ms(client, path)
+        count += 1
+    return spent / count / every_s
