@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from math import inf
 from typing import Any
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Value
+from django.db.models import Count, DurationField, ExpressionWrapper, F, QuerySet, Value
 
 from clusters.models import Cluster, Gpu, Node
 from clusters.selectors import clusters
 from energy.budgets.power import budgets_in_force
 from energy.drawn import DrawnNode, drawn_nodes
 from energy.ledger.sums import ledger, totals
-from energy.models import PowerBreach
+from energy.models import LedgerRow, PowerBreach
 from jobs.models import Job
 from scheduling.models import Round
 from scheduling.waits import waits_by_reason
@@ -82,12 +82,16 @@ def queue_figures(caller: Caller) -> dict[str, Any]:
 
 
 def day_totals(caller: Caller, *, now: datetime) -> list[dict[str, Any]]:
-    """Money, energy and carbon of the windows that began today, by currency."""
+    """Money, energy and carbon of today, by currency."""
+    return totals(ledger_today(caller, now=now))
+
+
+def ledger_today(caller: Caller, *, now: datetime) -> QuerySet[LedgerRow]:
+    """The windows that have begun since midnight, UTC."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    today = ledger(caller).filter(
+    return ledger(caller).filter(
         cluster__in=Cluster.objects.values("pk"), starts_at__gte=midnight, starts_at__lte=now
     )
-    return totals(today)
 
 
 def alarms(*, now: datetime) -> list[Alarm]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from tenancy.roles import TENANT_ROLES
 from tenancy.selectors import visible
 
 NOT_CONSIDERED = "not considered yet"
+PLANS_KEPT = 16
+SOONEST_LOOKED_AT = 20
+
+_known: dict[str, Plan] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +33,34 @@ class WaitText:
 
 
 def newest_plans(cluster_ids: Iterable[int]) -> dict[int, Plan]:
+    """A plan is read once, and kept by its digest until rounds have made others."""
     rows = Round.objects.filter(cluster__in=set(cluster_ids)).order_by("cluster", "-pk")
-    newest = rows.distinct("cluster").values_list("cluster_id", "plan")
-    return {pk: Plan.from_bytes(bytes(stored)) for pk, stored in newest if stored is not None}
+    newest = rows.distinct("cluster").values_list("cluster_id", "pk", "plan_digest")
+    found: dict[int, Plan] = {}
+    for cluster_id, round_id, digest in newest:
+        plan = _known.get(digest) or _read(round_id)
+        if plan is not None:
+            found[cluster_id] = _known[digest] = plan
+    while len(_known) > PLANS_KEPT:
+        _known.pop(next(iter(_known)), None)
+    return found
+
+
+def _read(round_id: int) -> Plan | None:
+    stored = Round.objects.filter(pk=round_id).values_list("plan", flat=True).first()
+    return None if stored is None else Plan.from_bytes(bytes(stored))
+
+
+def soonest(cluster_ids: Iterable[int]) -> list[int]:
+    """Jobs that the newest plans want to start next: those with a time first, then by rank."""
+    found: list[tuple[float, int, int]] = []
+    for plan in newest_plans(cluster_ids).values():
+        waits = plan.waits
+        first = np.lexsort((waits.ahead, waits.until_s))[:SOONEST_LOOKED_AT]
+        columns = (waits.until_s[first], waits.ahead[first], waits.job[first])
+        found += zip(*(column.tolist() for column in columns), strict=True)
+    found.sort(key=lambda each: (each[0] if each[0] == each[0] else inf, each[1]))
+    return [job for _, _, job in found]
 
 
 def waits_by_reason(caller: Caller, cluster_ids: Iterable[int]) -> list[tuple[str, int]]:
@@ -66,4 +96,4 @@ def wait_texts(jobs: Sequence[Job]) -> dict[int, WaitText]:
 
 
 def words(name: str) -> str:
-    return name.lower().replace("_", " ")
+    return name.lower().replace("_", " ").replace("gpu", "GPU")

@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 from django.db.models import QuerySet
 
 from clusters.selectors import clusters
-from console.reads.waits import WaitText, soonest, wait_texts
 from jobs.models import Job
 from jobs.selectors import jobs
+from scheduling.waits import WaitText, soonest, wait_texts
 from tenancy.callers import Caller
 
 PAGE, SOONEST = 50, 3

@@ -9,11 +9,11 @@ from django.db.models import Count, QuerySet, Sum
 from clusters.selectors import clusters
 from console.reads.jobs import newest_jobs
 from console.reads.money import month_named
-from console.reads.waits import waits_by_reason
 from energy.ledger.statement import rows_between
 from energy.ledger.sums import totals
 from jobs.models import GpuQuota, Job
 from jobs.selectors import gpu_quotas, jobs
+from scheduling.waits import waits_by_reason
 from tenancy import rls
 from tenancy.callers import Caller
 from tenancy.models import ApiToken, Membership, Tenant

@@ -9,11 +9,12 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
 
+from clusters import policy_form
 from clusters.models import Cluster
 from clusters.selectors import clusters, nodes
 from clusters.services.clusters import cluster_set_policy
 from clusters.services.draining import node_drain, node_resume
-from console import policy_form, power_order
+from console import power_order
 from console.pages import acts, reads, show
 from console.query import choice
 from energy.budgets.watch import request_round
@@ -35,15 +36,18 @@ def policy(request: HttpRequest, caller: Caller, cluster_id: int) -> HttpRespons
 
 
 def _policy(cluster: Cluster, name: str) -> dict[str, Any]:
-    values = cluster.policy_parameters if name == cluster.policy else {}
     policies = [(each, registry.summary(each)) for each in registry.policy_names()]
     return {
         "cluster": cluster,
         "name": name,
         "summary": registry.summary(name),
         "policies": policies,
-        "fields": policy_form.fields(name, values),
+        "fields": policy_form.fields(name, _stored(cluster, name)),
     }
+
+
+def _stored(cluster: Cluster, name: str) -> dict[str, Any]:
+    return cluster.policy_parameters if name == cluster.policy else {}
 
 
 @acts("clusters.write", whole=False)
@@ -52,7 +56,7 @@ def set_policy(request: HttpRequest, caller: Caller, cluster_id: int) -> HttpRes
     if name not in registry.policy_names():
         name = cluster.policy
     try:
-        sent = policy_form.parameters(name, request.POST.dict())
+        sent = policy_form.parameters(name, request.POST.dict(), _stored(cluster, name))
         with transaction.atomic():
             cluster_set_policy(
                 caller=caller, cluster=cluster, policy=name, parameters=sent, now=timezone.now()
