@@ -10,6 +10,7 @@ from django.test import Client
 from clusters.models import Cluster, Gpu, Node
 from energy.ledger.settle import settle
 from energy.models import PowerBudget
+from rest.quantities import UNKNOWN
 from scheduler_service import dashboard
 from scheduler_service.factories import NOW, make_cluster, make_gpu_type, make_jobs, make_nodes
 from scheduler_service.navigation import GROUPS
@@ -51,7 +52,7 @@ def test_figures_are_those_of_meters_and_ledger() -> None:
     assert (today["money"], today["energy"]) == ("0.0045 EUR", "0.01 kWh")
     tomorrow = dashboard.site(SYSTEM, now=metered.now + timedelta(days=1))
     assert tomorrow["today"] == []
-    assert tomorrow["clusters"][0]["watts"] == "-"
+    assert tomorrow["clusters"][0]["watts"] == UNKNOWN
 
 
 def test_a_window_counts_only_while_it_is_in_force(world: World) -> None:
