@@ -72,8 +72,8 @@ def test_an_attempt_reaches_what_it_needs_and_nothing_else(
     assert printed[:4] == [str(UID), "sesame", "shown", "data"], (service.ended[7], complained)
     assert printed[4] == str(agent.state / "runs/7-70/work")
     assert printed[5:] == ["data", "shown", "state"]
-    for hidden in ("private", "state/identity.json"):
-        assert f"{home / hidden}: No such file or directory" in complained
+    for hidden in (home / "private", agent.state / "identity.json"):
+        assert f"{hidden}: No such file or directory" in complained
     features = service.registers[0].inventory.features
     assert features.wall is (Wall.NAMESPACES if walled else Wall.UID)
     assert (agent.state / "checkpoints/3/saved").stat().st_uid == UID

@@ -175,15 +175,29 @@ def test_an_event_that_is_committed_late_is_not_passed_over(jobs: list[Job]) -> 
 LINK = {"dbname", "user", "password", "host", "port"}
 
 
-async def at_rest(stream: Any, many: Any, newest: int, tenant_id: int) -> None:
-    """What was there before it came has been told, and a line was written since."""
-    while True:
-        while not stream.pieces.empty():
-            stream.pieces.get_nowait()
-        await stream.next()
-        told_all = not any(told.is_set() for told in many._waiting.of(tenant_id))
-        if told_all and many._told_until >= newest:
-            return
+class Reads:
+    """What a follower asks of the database, counted; and whether it waits for an answer."""
+
+    def __init__(self, many: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun = self.ended = 0
+        self._many, self._page = many, many._page
+        monkeypatch.setattr(many, "_page", self._counted)
+
+    async def _counted(self, *args: Any) -> Any:
+        self.begun += 1
+        page = await self._page(*args)
+        self.ended += 1
+        return page
+
+    async def over(self, newest: int, tenant_id: int) -> None:
+        """What was there before it came has been told, and nothing more is asked for."""
+        many = self._many
+        while (
+            self.begun > self.ended
+            or many._told_until < newest
+            or any(told.is_set() or told.after < newest for told in many._waiting.of(tenant_id))
+        ):
+            await asyncio.sleep(0.01)
 
 
 def place_of(stream: Any) -> int:
@@ -199,16 +213,15 @@ def test_at_rest_nobody_asks_the_database(jobs: list[Job], monkeypatch: pytest.M
 
     async def act(client: Client) -> None:
         many = client.app.followers.many  # type: ignore[attr-defined]
-        async with client.opened(PATH, SSE) as stream:
+        reads = Reads(many, monkeypatch)
+        async with client.opened(PATH, SSE) as stream, asyncio.timeout(PATIENCE_S):
             await stream.until(b"id: ")
-            async with asyncio.timeout(PATIENCE_S):
-                await at_rest(stream, many, newest, ours.tenant_id)
-            before = many._told_until
-            monkeypatch.setattr(many, "_page", None)
+            await reads.over(newest, ours.tenant_id)
+            before, asked = many._told_until, reads.begun
             await in_thread(place, theirs)
-            async with asyncio.timeout(PATIENCE_S):
-                while place_of(stream) <= before:
-                    await asyncio.sleep(0.01)
+            while place_of(stream) <= before:
+                await asyncio.sleep(0.01)
+            assert reads.begun == asked
 
     run(act, ours.tenant)
 

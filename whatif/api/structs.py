@@ -104,7 +104,7 @@ class MachinesIn(Input, frozen=True):
 class MoreNodesIn(Input, frozen=True):
     """Empty nodes that are otherwise as an existing one."""
 
-    like: NodeName
+    like: Annotated[NodeName, Meta(description="Of this cluster; they get its GPUs and watts.")]
     count: Annotated[int, Meta(ge=1, le=1000)] = 1
 
 
@@ -119,7 +119,9 @@ class ChangesIn(Input, frozen=True):
         ]
         | None
     ) = None
-    add_nodes: Annotated[list[MoreNodesIn], Meta(max_length=30)] = []
+    add_nodes: Annotated[
+        list[MoreNodesIn], Meta(max_length=30, description="They stand empty from the start.")
+    ] = []
     remove_nodes: Annotated[
         list[NodeName],
         Meta(max_length=1000, description="Those with work finish it and get no more."),

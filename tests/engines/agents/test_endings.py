@@ -1,6 +1,7 @@
 """Ends of one sync are recorded together, and exactly as they would be one by one."""
 
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def _jobs_end(cluster_name: str) -> Agent:
     tenants = [make_tenant(f"{cluster_name}-{name}") for name in ("a", "b")]
     make_jobs(cluster, tenants, 4, min_gpus=1, max_gpus=1)
     run_round(cluster.pk, now=NOW)
-    told, *others, fails = agent.sync().attempts
+    told, *others, fails = sorted(agent.sync().attempts, key=attrgetter("fence"))
     agent.running(told, progress_step=7, speed=Speed(steps=9, steps_s=3.0, cpus=1))
     agent.sync(now=NOW + timedelta(seconds=1))
     for attempt in (told, *others):
