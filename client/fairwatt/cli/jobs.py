@@ -94,8 +94,9 @@ def _changed(jobs: Iterable[Job], listed: dict[int, int]) -> Iterator[Job]:
 
 
 def until_interrupted(items: Iterable[T], columns: Sequence[Column[T]], *, json: bool) -> None:
-    """Print each as it comes; Ctrl-C is how it ends."""
+    """Print each as it comes, after what was printed before; Ctrl-C is how it ends."""
     try:
+        sys.stdout.flush()
         for item in items:
             rows([item], columns, json=json, heading=False)
             sys.stdout.flush()

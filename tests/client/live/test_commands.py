@@ -323,7 +323,7 @@ def on_terminal(name: str, words: list[str], env: dict[str, str]) -> bytes:
     """What it writes to a terminal; read while it writes, or a bar that goes on long fills it."""
     ours, theirs = pty.openpty()
     streams: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, name: theirs}
-    with subprocess.Popen(words, env=env, **streams) as process:
+    with subprocess.Popen(words, env={**env, "TERM": "xterm"}, **streams) as process:
         os.close(theirs)
         shown = b"".join(iter(lambda: _read(ours), b""))
     os.close(ours)
