@@ -103,7 +103,7 @@ def test_ten_thousand_take_as_many_round_trips_as_two(member: Api) -> None:
     with CaptureQueriesContext(connection) as many:
         shown = bulk(member, *[SUBMIT] * 10_000)
     assert shown["stored"] == 10_000
-    assert len(many) == len(two)
+    assert len(many) == len(two) + 1  # old plans are forgotten, once
     assert Job.objects.count() == JobEvent.objects.count() == 10_003
     ids = [item["id"] for item in shown["items"]]
     assert ids == sorted(ids)

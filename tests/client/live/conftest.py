@@ -160,7 +160,7 @@ def command(*words: str) -> list[str]:
 
 
 def command_env(home: Path, env: dict[str, str]) -> dict[str, str]:
-    """As a user has it: what tells Python how to behave is not kept, nor what speaks of a service."""
+    """As a user has it: without what tells Python how to behave, or of a service."""
     strange = ("FAIRWATT_", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
     own = {"XDG_CONFIG_HOME": str(home / "config"), "PYTHONPATH": str(BASE_DIR / "client")}
