@@ -11,10 +11,9 @@ from django.db import transaction
 from simulator.metrics.intervals import Interval, interval
 from simulator.report.conclusion import conclusion
 from simulator.report.files import plain
-from simulator.report.page import PlottedCurve, page
+from simulator.report.page import CURVES_SHOWN, SIDE_BY_SIDE, PlottedCurve, page
 from simulator.report.series import PlotSeries
 from simulator.report.table import comparison_table
-from simulator.report.write import CURVES_SHOWN, SIDE_BY_SIDE
 from tariffs.models import Tariff
 from whatif.models import LIVE, Simulation, SimulationRun, WorkState
 

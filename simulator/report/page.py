@@ -12,6 +12,8 @@ from simulator.report.files import plain
 from simulator.report.series import PlotSeries
 
 ASSETS = Path(__file__).parent / "assets"
+CURVES_SHOWN = 8
+SIDE_BY_SIDE = "Policies side by side"
 
 
 class PlottedCurve(NamedTuple):

@@ -8,14 +8,11 @@ import msgspec
 from simulator.report.conclusion import conclusion
 from simulator.report.figures import figure_text, heading, unit_of
 from simulator.report.files import write_json, write_summaries
-from simulator.report.page import PlottedCurve, page
+from simulator.report.page import CURVES_SHOWN, SIDE_BY_SIDE, PlottedCurve, page
 from simulator.report.png import write_plots
 from simulator.report.table import comparison_table
 from simulator.scenario.schema import Scenario
 from simulator.study import CellResult, intervals
-
-CURVES_SHOWN = 8
-SIDE_BY_SIDE = "Policies side by side"
 
 
 def write_study(directory: Path, scenario: Scenario, results: Sequence[CellResult]) -> None:
