@@ -35,6 +35,8 @@ class Program:
     ready: Callable[[int], bool] = lambda pid: True
     stop_signal: signal.Signals = signal.SIGTERM
     stop_grace_s: float = 10.0
+    # Asked to stop at once with its neighbours: neither needs the other while it leaves.
+    stops_together: bool = False
     # What the kernel sends when our process is gone, however it went.
     orphan_signal: signal.Signals = signal.SIGTERM
     inherit: tuple[int, ...] = ()

@@ -158,7 +158,9 @@ def _whom() -> tuple[str, ...]:
 
 def _python(site: Site, name: str, *arguments: str) -> Program:
     argv = (sys.executable, *arguments)
-    return Program(name, argv, cwd=site.source, env=site.env, inherit=(site.lock,))
+    return Program(
+        name, argv, cwd=site.source, env=site.env, inherit=(site.lock,), stops_together=True
+    )
 
 
 def _answers_ready(url: str) -> bool:

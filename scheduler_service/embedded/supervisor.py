@@ -1,4 +1,7 @@
-"""Starts programs in order, restarts what dies, and stops all in reverse order."""
+"""Starts programs in order, restarts what dies, and stops all in reverse order.
+
+Neighbours that say so are stopped together.
+"""
 
 import os
 import selectors
@@ -6,8 +9,9 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -75,8 +79,11 @@ class ProgramSupervisor:
         trace: TracebackType | None,
     ) -> None:
         self._stopping = True
-        for child in reversed(self._children):
-            self._stop(child)
+        for neighbours in _neighbours(self._children):
+            for child in neighbours:
+                self._ask(child)
+            for child in neighbours:
+                self._end(child)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
@@ -151,11 +158,13 @@ class ProgramSupervisor:
             child.program.name, f"{_ending(child.process)}; starting it again in {wait_s:g} s"
         )
 
-    def _stop(self, child: _Child) -> None:
-        """Ask and wait; a second Ctrl-C, or the end of patience, kills."""
+    def _ask(self, child: _Child) -> None:
+        if child.process.poll() is None:
+            child.process.send_signal(child.program.stop_signal)
+
+    def _end(self, child: _Child) -> None:
+        """Wait; a second Ctrl-C, or the end of patience, kills."""
         process = child.process
-        if process.poll() is None:
-            process.send_signal(child.program.stop_signal)
         deadline_s = time.monotonic() + child.program.stop_grace_s
         while process.poll() is None:
             if self._interrupts > 1 or time.monotonic() > deadline_s:
@@ -205,6 +214,13 @@ class ProgramSupervisor:
             self._stopping = True
         if number == signal.SIGINT:
             self._interrupts += 1
+
+
+def _neighbours(children: list[_Child]) -> Iterator[list[_Child]]:
+    """Who is asked to stop at once: the last started first, each alone unless it says otherwise."""
+    for together, few in groupby(reversed(children), key=lambda c: c.program.stops_together):
+        found = list(few)
+        yield from [found] if together else ([child] for child in found)
 
 
 def _ending(process: subprocess.Popen[bytes]) -> str:

@@ -27,7 +27,9 @@ home = Path(sys.argv[1])
 try:
     with supervisor.ProgramSupervisor(Console(sys.stdout)) as watch:
         for name, shell, kind in json.loads(sys.argv[2]):
-            program = Program(name, ("sh", "-c", shell), cwd=home, stop_grace_s=20)
+            together = kind == "neighbour"
+            argv = ("sh", "-c", shell)
+            program = Program(name, argv, home, stop_grace_s=20, stops_together=together)
             (watch.run if kind == "step" else watch.start)(program)
         print("all started")
         watch.watch()
@@ -77,6 +79,26 @@ def test_a_stop_signal_stops_all_in_reverse_order(home: Path, number: signal.Sig
         assert not alive(family)
     said = [line.split()[0] for line in run.log.splitlines() if line.endswith("bye")]
     assert said == ["three", "two", "one"]
+
+
+@pytest.mark.process
+def test_neighbours_are_asked_to_stop_at_once(home: Path) -> None:
+    """Each leaves only once the other was asked as well; what they need goes after both."""
+    leaves = "trap 'kill $!; : > {}; until [ -e {} ]; do :; done; echo bye; exit 0' TERM;"
+    naps = "sleep 1000 & echo up; wait"
+    left, right = (leaves.format(*files) + naps for files in (("a", "b"), ("b", "a")))
+    programs = [
+        ("base", NAP, "service"),
+        ("left", left, "neighbour"),
+        ("right", right, "neighbour"),
+    ]
+    with supervised(home, programs) as run:
+        for name, _, _ in programs:
+            run.wait_for(f"{name:<8} | up")
+        run.process.terminate()
+        assert run.process.wait() == 0
+    said = [line.split()[0] for line in run.log.splitlines() if line.endswith("bye")]
+    assert (sorted(said[:2]), said[2:]) == (["left", "right"], ["base"])
 
 
 @pytest.mark.process
