@@ -19,7 +19,7 @@ ROWS = {
     "tests/agent/": "nodes",
     "tests/scheduler_service/embedded/": "nodes",
     "tests/client/live/": "service",
-    "tests/console/browser/": "service",
+    "tests/console/browser/": "nodes",
     "tests/live/": "service",
 }
 
