@@ -8,6 +8,8 @@ os.environ["FAIRWATT_DATABASE_SCOPE"] = "none"
 import django
 from django.utils.module_loading import import_string
 
+from scheduler_service.orphans import end_with_master
+
 
 def _application() -> object:
     """Models can be imported once Django is set up."""
@@ -15,4 +17,5 @@ def _application() -> object:
     return import_string("scheduler_service.door.Door")()
 
 
+end_with_master()
 application = _application()

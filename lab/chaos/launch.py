@@ -17,8 +17,9 @@ import psutil
 
 from scheduler_service.embedded import program as programs
 from scheduler_service.embedded import supervisor
-from scheduler_service.embedded.program import PR_SET_PDEATHSIG, Program
+from scheduler_service.embedded.program import Program
 from scheduler_service.embedded.up import up
+from scheduler_service.orphans import PR_SET_PDEATHSIG
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "lab" / "chaos" / "crash" / "site"

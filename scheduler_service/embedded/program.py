@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO
 
 from scheduler_service.embedded.errors import EmbeddedError
+from scheduler_service.orphans import PR_SET_PDEATHSIG
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
