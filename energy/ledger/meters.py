@@ -13,6 +13,10 @@ LAST_SAMPLES = timedelta(seconds=10)
 # An hour is settled when its last readings are in.
 HOUR_SETTLES = timedelta(minutes=2)
 
+# A report that was told late dates the beginning after the end; and energy needs a time in which it
+# was drawn. So the end corrects the beginning, and no stretch is shorter than this.
+SHORTEST = timedelta(milliseconds=1)
+
 # No stretch may reach into another's, nor be longer than twice the nameplate allows since the GPU
 # was given away: such a reading is left out, and counted for its node.
 _READ = """
@@ -52,6 +56,8 @@ ON CONFLICT (attempt_id, gpu_id) DO UPDATE SET
     now_mj = greatest(meter.now_mj, excluded.now_mj),
     integrated = meter.integrated OR excluded.integrated,
     final = excluded.final,
+    since_at = CASE WHEN meter.settled_at IS NULL THEN least(meter.since_at, excluded.since_at)
+        ELSE meter.since_at END,
     until_at = greatest(meter.since_at, excluded.until_at),
     due_at = excluded.due_at
 WHERE NOT meter.final AND meter.boot_id = excluded.boot_id AND meter.start_mj = excluded.start_mj
@@ -104,8 +110,8 @@ def _columns(
         "integrated": [energy.method is EnergyMethod.INTEGRATED for _, energy in read],
         "finals": finals,
         "since": [
-            at - timedelta(seconds=report.ran_s)
-            for at, (report, _) in zip(until, read, strict=True)
+            at - max(timedelta(seconds=report.ran_s), SHORTEST if over else timedelta(0))
+            for at, (report, _), over in zip(until, read, finals, strict=True)
         ],
         "until": until,
         "due": [now + LAST_SAMPLES if over else after_this_hour(now) for over in finals],

@@ -9,16 +9,19 @@ import pytest
 from django.db import Error, connection, transaction
 from django.db.models import Sum
 
+from agent.wire import AttemptEnergy
 from clusters.models import Node
 from energy.ledger.money import MJ_PER_KWH, to_money
 from energy.ledger.settle import settle, settle_due
 from energy.models import LedgerRow, Meter
 from engines.agents.loss import watch_nodes
 from jobs.models import Attempt
-from scheduler_service.factories import NOW
+from scheduler_service.factories import NOW, make_jobs, make_tenant
+from scheduling.round import run_round
 from tariffs.models import CarbonHour, CarbonSeries, Tariff, TariffHour
 from tests.energy.ledger.attempts import PRICE, Metered, later, make_priced_cluster
 from tests.energy.telemetry.readings import HELD_MW, deliver
+from tests.engines.agents.nodes import join
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +71,23 @@ def test_settling_twice_adds_nothing() -> None:
     settle(metered.attempt.pk, now=metered.now)
     assert settle(metered.attempt.pk, now=later(metered, hours=1)) == 0
     assert settle(metered.attempt.pk, now=later(metered, days=1)) == 0
+
+
+@pytest.mark.parametrize("ran_s", [0.0, 3.0])
+def test_an_end_before_a_beginning_that_was_told_late_is_owed_all_the_same(ran_s: float) -> None:
+    cluster = make_priced_cluster()
+    agent = join(cluster, "late", gpus=1)
+    make_jobs(cluster, make_tenant(), 1)
+    run_round(cluster.pk, now=NOW)
+    (wanted,) = agent.sync().attempts
+    (uuid,) = wanted.gpu_uuids
+    agent.running(wanted, energy=(AttemptEnergy(uuid, 1_000, 1_000),))
+    agent.sync(now=NOW + timedelta(seconds=5))
+    energy = (AttemptEnergy(uuid, 1_000, 5_000),)
+    agent.ended(wanted, energy=energy, ran_s=ran_s, ended_age_s=2.0)
+    agent.sync(now=NOW + timedelta(seconds=6))
+    settle_due(now=NOW + timedelta(seconds=20))
+    assert _gpu_mj() == 4_000
 
 
 def test_no_sample_is_needed_for_the_sum() -> None:
