@@ -37,8 +37,8 @@ def test_every_room_is_linted_as_a_root_package() -> None:
     assert set(_layers()) <= set(contracts["importlinter"]["root_packages"].split())
 
 
-def test_readme_and_docs_name_every_room() -> None:
-    for page in ("README.md", "docs/architecture.md"):
+def test_contributing_and_docs_name_every_room() -> None:
+    for page in ("CONTRIBUTING.md", "docs/architecture.md"):
         text = (ROOT / page).read_text()
         missing = {
             room for room in {*_layers(), "agent", "client", "lab"} if f"{room}/" not in text
