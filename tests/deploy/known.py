@@ -61,7 +61,8 @@ def routes() -> frozenset[str]:
 
 def _routes(found: Iterable[URLPattern | URLResolver], before: str) -> Iterator[str]:
     for each in found:
-        route = f"{before}{each.pattern}"
+        # Django leaves out the anchors of patterns within others, too.
+        route = before + str(each.pattern).removeprefix("^")
         if isinstance(each, URLResolver):
             yield from _routes(each.url_patterns, route)
         else:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 from django.test import Client, RequestFactory
+from django.urls import resolve
 from prometheus_client.parser import text_string_to_metric_families
 
 from clusters.models import Cluster, Node
@@ -108,6 +109,11 @@ def test_an_expression_uses_metrics_and_labels_that_exist(title: str, expression
     assert named.groups <= OF_TARGETS.union(*(series()[metric] for metric in named.metrics))
     for matcher in named.matchers:
         assert matcher.label in OF_TARGETS | series()[matcher.metric]
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/api/v1/agent/sync", "/api/v1/jobs/1/", "/console/"])
+def test_routes_are_known_as_requests_are_counted(path: str) -> None:
+    assert f"/{resolve(path).route}" in routes()
 
 
 @pytest.mark.parametrize(("title", "expression"), EXPRESSIONS)
