@@ -11,7 +11,7 @@ BY_CODE = {
     "delivery_pending": "Wait: `fairwatt webhook deliveries` says how it goes.",
     "url_taken": "`fairwatt webhook ls` shows it; `fairwatt webhook rm` deletes one.",
     "private_address": "Give a public address, or ask an operator to set WEBHOOK_NETWORKS.",
-    "no_filter": "Name the jobs to cancel, or at least one filter.",
+    "filter_missing": "Name the jobs to cancel, or at least one filter.",
 }
 BY_STATUS = {
     400: "Correct what is named and send it again.",

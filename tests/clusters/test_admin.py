@@ -342,7 +342,8 @@ def test_a_join_token_is_a_command_that_is_shown_once(staff: Client, cluster: Cl
     secret = assignment.removeprefix("FAIRWATT_JOIN_TOKEN=")
     assert bytes(token.hash) == hash_of(secret)
     assert command[:3] == ["fairwatt-agent", "--server", "http://testserver"]
-    assert command[3:] == ["--name", "$(hostname)", "--state-dir", "/var/lib/fairwatt"]
+    assert command[3:7] == ["--name", "$(hostname)", "--state-dir", "/var/lib/fairwatt"]
+    assert command[7:] == ["--tenant-uids", "200000-299999"]  # or the agent would refuse
     assert secret not in staff.get(page_of("jointoken")).content.decode()
     assert act(staff, "jointoken", "revoke", token) == ["Revoked: 1."]
     token.refresh_from_db()

@@ -124,7 +124,7 @@ def show(job_id: int, json: Json = False) -> None:
             ("cluster", job.cluster + (f" / {job.partition}" if job.partition else "")),
             ("program", " ".join(job.argv)),
             ("gpus", f"{gpus_of(job)} {' or '.join(job.gpu_types)}".strip()),
-            ("per gpu", f"{job.cpus_per_gpu} CPUs, {job.memory_mib_per_gpu} MiB"),
+            ("per gpu", _per_gpu(job)),
             ("labels", ", ".join(f"{key}={value}" for key, value in job.labels.items())),
             ("deadline", clock(job.deadline_at)),
             ("estimate", duration(job.estimated_run_s) if job.estimated_run_s else None),
@@ -156,6 +156,12 @@ def attempt_columns(at: datetime) -> list[Column[Attempt]]:
         ("STARTED", lambda each: ago(each.started_at, at)),
         ("ENDED", lambda each: ago(each.ended_at, at)),
     ]
+
+
+def _per_gpu(job: Job) -> str:
+    memory = job.memory_mib_per_gpu
+    asked = "its share of the node's memory" if memory is None else f"{memory} MiB"
+    return f"{job.cpus_per_gpu} CPUs, {asked}"
 
 
 def _progress(job: Job) -> str | None:

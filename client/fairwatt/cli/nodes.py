@@ -79,10 +79,10 @@ def join(
         url = client.url
     command = (
         f"FAIRWATT_JOIN_TOKEN={token.secret} fairwatt-agent --server {shlex.quote(url)}"
-        f" --name {name} --state-dir /var/lib/fairwatt"
+        f" --name {name} --state-dir /var/lib/fairwatt --tenant-uids 200000-299999"
     )
     if json:
         as_json({"command": command, "token": token})
         return
-    say(f"Run this on the machine, within {lifetime}; `pip install fairwatt-agent` first:")
+    say(f"Run this as root on the machine, within {lifetime}; install the agent's wheel first:")
     put(command)
