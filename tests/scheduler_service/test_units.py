@@ -144,7 +144,7 @@ def test_the_agent_understands_its_unit() -> None:
     assert options.state_path == Path("/var/lib") / folder
 
 
-def test_attempts_survive_a_restart_of_their_agent() -> None:
+def test_attempts_are_not_ended_with_their_agent() -> None:
     """Only the agent is told to end, and nothing that it started is counted against it."""
     agent = unit("agent")["Service"]
     assert agent["KillMode"] == "process"
