@@ -163,6 +163,11 @@ def test_all_parts_of_the_service_are_walled_in_alike() -> None:
     assert walls[0]["ProtectSystem"] == "strict"
 
 
+@pytest.mark.parametrize("name", [*SERVICE, "agent"])
+def test_nothing_is_given_up_after_a_few_starts(name: str) -> None:
+    assert unit(name)["Unit"]["StartLimitIntervalSec"] == "0"
+
+
 @pytest.mark.parametrize("name", SERVICE)
 def test_a_part_of_the_service_comes_back_as_an_ordinary_user(name: str) -> None:
     service = unit(name)["Service"]
