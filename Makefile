@@ -12,7 +12,7 @@ PARALLEL = -n $(WORKERS) --max-worker-restart 0
 # Programs that are started again and again must not compile our modules each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock up demo test test-fast lint check bench screenshots fuzz chaos mutants clean
+.PHONY: help install lock up demo test test-fast lint check bench screenshots fuzz chaos mutants dist clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /make \1\t/' | expand -t 16
@@ -73,6 +73,15 @@ chaos: $(STAMP) ## Hurt a stack of its own and check every promise; N=1000 SEED=
 
 mutants: $(STAMP) ## Remove each guard of the safety code in turn: do the tests notice?
 	@$(BIN)/python -m lab.chaos mutants
+
+# From what is committed, in a folder of its own: builds leave files beside their sources.
+dist: $(STAMP) ## Build the wheels of service, agent and client into dist/, with checksums
+	@rm -rf dist && mkdir dist
+	@source=$$(mktemp -d) && trap 'rm -rf "$$source"' EXIT && git archive HEAD | tar -x -C "$$source" && \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet --no-deps \
+		--disable-pip-version-check --wheel-dir dist "$$source" "$$source/agent" "$$source/client"
+	@cp requirements.txt dist/
+	@cd dist && sha256sum *.whl requirements.txt | tee SHA256SUMS
 
 clean: ## Remove .venv and caches; the data in var/ stays
 	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache
