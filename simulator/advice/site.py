@@ -44,6 +44,7 @@ def site_of(
     if nodes:
         node_kinds = _given(nodes, names)
         said.append(f"Machines as given: {_machines_text(node_kinds)}.")
+        said += _too_small(read, names, kind, node_kinds)
     else:
         node_kinds = _inferred(read, names, kind)
         said.append(
@@ -115,6 +116,18 @@ def _given(texts: Sequence[str], names: Sequence[str]) -> list[NodeKind]:
         kind = _same_name(match[3], names) if match[3] else names[0]
         found.append(NodeKind(count=int(match[1]), gpus=int(match[2]), gpu_type=kind))
     return found
+
+
+def _too_small(
+    read: Accounting, names: Sequence[str], kind: I64, given: Sequence[NodeKind]
+) -> list[str]:
+    said = []
+    for row, name in enumerate(names):
+        held = _most_at_once(read, kind == row)
+        there = sum(node.count * node.gpus for node in given if node.gpu_type == name)
+        if held > there:
+            said.append(f"The history held {held} {name} at once, of which {there} are given.")
+    return said
 
 
 def _inferred(read: Accounting, names: Sequence[str], kind: I64) -> list[NodeKind]:

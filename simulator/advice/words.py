@@ -7,7 +7,6 @@ import numpy as np
 from simulator.advice.advise import Advice
 from simulator.advice.replay import Bill, Bounds
 from simulator.report.conclusion import ALIKE
-from simulator.report.figures import figure_text
 
 MOST_JOBS = 10
 
@@ -46,7 +45,7 @@ def money(value: float, currency: str = "") -> str:
 
 
 def percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
+    return f"{share:.1%}".replace("-0.0%", "0.0%").replace("%", " %")
 
 
 def spread(bounds: Bounds) -> str:
@@ -57,7 +56,7 @@ def spread(bounds: Bounds) -> str:
 def waiting(ran: Bill, other: Bill) -> str:
     hours = other.wait_h - ran.wait_h
     word = "more" if hours > 0 else "less"
-    return f"{figure_text(round(abs(hours), 1))} h {word} waiting in all"
+    return f"{abs(hours):,.1f} h {word} waiting in all"
 
 
 def mattered(advice: Advice, bill: Bill) -> list[int]:
