@@ -1,6 +1,6 @@
 """From accounting, machines and a tariff to the bills of every policy."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from policies.contract.policy import Policy
 from policies.contract.snapshot import ProfileTable
 from simulator.advice.faults import AdviceError
 from simulator.advice.replay import Bill, Question, as_it_ran, bill, replayed
-from simulator.advice.site import Site
+from simulator.advice.site import SiteMachines
 from simulator.advice.tariff import SiteTariff, market_of, priced
 from simulator.costs import Costs
 from simulator.engine import Pace, Progress
@@ -26,7 +27,7 @@ Showing = Callable[[str, int, float], AbstractContextManager[Progress]]
 class Terms:
     """What a site says beside its accounting, its machines and its tariff."""
 
-    policies: Sequence[str]
+    policies: Mapping[str, Policy]
     timezone: str
     currency: str
     pue: float
@@ -52,13 +53,13 @@ class Advice:
 
 
 def advise(
-    read: Accounting, site: Site, tariff: SiteTariff, terms: Terms, showing: Showing
+    read: Accounting, site: SiteMachines, tariff: SiteTariff, terms: Terms, showing: Showing
 ) -> Advice:
     asked, said = question(read, site, tariff, terms)
     bills = []
-    for policy in terms.policies:
-        with showing(policy, len(site.jobs), asked.setting.origin_s) as on_progress:
-            bills.append(bill(asked, policy, replayed(asked, policy, on_progress)))
+    for label, policy in terms.policies.items():
+        with showing(label, len(site.jobs), asked.setting.origin_s) as on_progress:
+            bills.append(bill(asked, label, replayed(asked, policy, on_progress)))
     return Advice(
         ran=bill(asked, AS_IT_RAN, as_it_ran(asked)),
         bills=bills,
@@ -74,7 +75,7 @@ def advise(
 
 
 def question(
-    read: Accounting, site: Site, tariff: SiteTariff, terms: Terms
+    read: Accounting, site: SiteMachines, tariff: SiteTariff, terms: Terms
 ) -> tuple[Question, list[str]]:
     """What is asked of every policy, and what was assumed for it."""
     jobs, started_s = site.jobs, read.started_s()[site.kept]
@@ -111,7 +112,7 @@ def question(
     return asked, [*said, *_assumed(read, site, terms)]
 
 
-def _assumed(read: Accounting, site: Site, terms: Terms) -> list[str]:
+def _assumed(read: Accounting, site: SiteMachines, terms: Terms) -> list[str]:
     limited = int((~np.isnan(read.limit_s()[site.kept])).sum())
     running = sum(read.jobs[row].running for row in site.kept.tolist())
     idle_w, peak_w = terms.host_w

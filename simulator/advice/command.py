@@ -2,11 +2,14 @@
 
 import argparse
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 from zoneinfo import available_timezones
 
 from policies import registry
+from policies.contract.parameters import ParameterError
+from policies.contract.policy import Policy
 from simulator.advice.advise import Terms, advise, refuse_empty
 from simulator.advice.faults import AdviceError
 from simulator.advice.show import as_json, as_page, as_text
@@ -30,7 +33,7 @@ def advise_site(given: argparse.Namespace) -> int:
         say(line)
     tariff = read_tariff(given.tariff, given.timezone)
     terms = Terms(
-        policies=tuple(dict.fromkeys(given.policy or DEFAULT_POLICIES)),
+        policies={text: _policy(text) for text in given.policy or DEFAULT_POLICIES},
         timezone=given.timezone,
         currency=given.currency,
         pue=tariff.energy.pue if given.pue is None else given.pue,
@@ -50,6 +53,22 @@ def advise_site(given: argparse.Namespace) -> int:
     if given.report:
         _write(given.report, as_page(advice))
     return 0
+
+
+def _policy(text: str) -> Policy:
+    """A name of the registry, or `NAME:FIELD=VALUE,FIELD=VALUE`."""
+    name, _, fields = text.partition(":")
+    parameters = {}
+    for field in filter(None, fields.split(",")):
+        key, _, value = field.partition("=")
+        try:
+            parameters[key] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parameters[key] = value
+    try:
+        return registry.build(name, parameters)
+    except ParameterError as error:
+        raise AdviceError(f"--policy {text}: {error.pointer} {error.message}") from None
 
 
 def _json(content: object) -> str:
@@ -99,7 +118,7 @@ def add_to(commands: Any) -> None:
     add("--gpu-watts", action="append", default=[], metavar="TYPE=IDLE:MAX[:ERROR]")
     add("--host-watts", default="0:0", metavar="IDLE:PEAK", help="of a node without its GPUs")
     add("--pue", type=_bounded(1), metavar="N", help="default: the tariff file's, else 1")
-    add("--policy", action="append", choices=registry.policy_names(), help="any number of times")
+    add("--policy", action="append", metavar="NAME[:FIELD=VALUE,…]", help="any number of times")
     add("--restart-s", type=_bounded(0), metavar="S", help="jobs may be stopped, for so long each")
     add("--round-s", type=_bounded(0, above=True), default=60.0, metavar="S", help="default: 60")
     add("--currency", default="", metavar="NAME")

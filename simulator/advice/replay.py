@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from policies.contract.columns import F64, I64
+from policies.contract.policy import Policy
 from policies.pricing.cost import marginal_w, per_gpu_w
 from policies.pricing.tariff import Tariff
-from policies.registry import build as build_policy
 from simulator.energy import demand_cost, draw, energy
 from simulator.engine import Engine, Outcome, Pace, Progress
 from simulator.log import RunLog, StretchEnd, Stretches
@@ -94,8 +94,8 @@ def _watts_per_gpu(setting: Setting) -> F64:
     return marginal_w(types.max_w, types.idle_w, host_w / np.maximum(gpus, 1))
 
 
-def replayed(asked: Question, policy: str, on_progress: Progress | None = None) -> Outcome:
-    return Engine(asked.setting, build_policy(policy, {}), asked.pace).run(on_progress)
+def replayed(asked: Question, policy: Policy, on_progress: Progress | None = None) -> Outcome:
+    return Engine(asked.setting, policy, asked.pace).run(on_progress)
 
 
 def bill(asked: Question, label: str, outcome: Outcome) -> Bill:

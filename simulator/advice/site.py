@@ -21,7 +21,7 @@ MOST_PER_NODE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
+class SiteMachines:
     """`kept` are the rows of the accounting that take part, `kind` the GPU type row of each."""
 
     machines: Machines
@@ -39,7 +39,7 @@ def site_of(
     gpu_type: str,
     given: Mapping[str, GpuWatts],
     host_w: tuple[float, float],
-) -> Site:
+) -> SiteMachines:
     names, kind, said = _kinds(read, gpu_type)
     if nodes:
         node_kinds = _given(nodes, names)
@@ -74,7 +74,9 @@ def site_of(
         span=np.where(one_node[kept], Span.NODE, Span.ANY),
         partition=np.full(len(kept), -1),
     )
-    return Site(machines, np.array([each.error for each in watts]), kept, jobs, kind[kept], said)
+    return SiteMachines(
+        machines, np.array([each.error for each in watts]), kept, jobs, kind[kept], said
+    )
 
 
 def _kinds(read: Accounting, gpu_type: str) -> tuple[list[str], I64, list[str]]:

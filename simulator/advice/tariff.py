@@ -39,7 +39,7 @@ def read_tariff(text: str, timezone: str) -> SiteTariff:
     """A flat price, or a file: hourly CSV, `[energy]` of a scenario, or JSON from `/tariffs/`."""
     try:
         return _tariff(text, timezone)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, msgspec.MsgspecError) as error:
         raise AdviceError(f"--tariff {text}: {error}") from None
 
 

@@ -4,7 +4,7 @@ import math
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from policies.contract.columns import F64, I64
+from policies.contract.snapshot import ANY_GPU_TYPE
 from simulator.traces.collect import Report, TraceJob, collect
 from simulator.traces.rows import CellError, SkipRow, TraceError, TraceRow, opened
 from simulator.workload import Trace
@@ -52,6 +53,8 @@ UNTOLD = frozenset(["", "None", "Unknown"])
 EARLIEST_S, LATEST_S = 946_684_800.0, 4_102_444_800.0
 LONGEST_S = 10 * 366 * 86_400.0
 MOST_GPUS = 1_000_000
+# Each is a bit of a job's mask.
+MOST_TYPES = 60
 
 
 class AccountedJob(NamedTuple):
@@ -83,9 +86,10 @@ class Accounting:
 
 
 def sacct(path: Path, timezone: str = "UTC") -> tuple[Trace, Report]:
-    """`sacct -P -a -X -o JobID,User,Partition,Submit,ElapsedRaw,AllocTRES,State`."""
+    """`sacct -P -a -X -o JobID,User,Partition,Submit,ElapsedRaw,AllocTRES,State`, on any GPUs."""
     read = accounting(path, timezone, needed=("JobID", "Submit", "ElapsedRaw"))
-    return read.trace, read.report
+    trace, anywhere = read.trace, np.full(len(read.jobs), ANY_GPU_TYPE, np.uint64)
+    return replace(trace, jobs=trace.jobs.but(gpu_types=anywhere), gpu_types=()), read.report
 
 
 def accounting(
@@ -96,9 +100,13 @@ def accounting(
     """Times without an offset are read in `timezone`: sacct prints those of the site's clocks."""
     zone = ZoneInfo(timezone)
     found: list[tuple[float, AccountedJob]] = []
+    types: set[str] = set()
 
     def job_of(row: TraceRow) -> TraceJob:
         traced, accounted = _job(row, zone)
+        if len(types | set(traced.gpu_types)) > MOST_TYPES:
+            raise CellError("AllocTRES", row.text("AllocTRES"), f"one of {MOST_TYPES} GPU types")
+        types.update(traced.gpu_types)
         found.append((traced.submitted_s, accounted))
         return traced
 

@@ -100,6 +100,7 @@ def test_the_bill_as_it_ran_is_reckoned_by_hand(
     assert "1 nodes of 1 v100" in " ".join(found["assumptions"])
 
 
+@pytest.mark.slow
 def test_waiting_for_the_night_is_cheaper_and_said_first(
     sacct: Path, tariff: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,6 +121,7 @@ def test_waiting_for_the_night_is_cheaper_and_said_first(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "sacct.txt", "tariff.json"]
 
 
+@pytest.mark.slow
 def test_a_replay_agrees_with_the_simulator(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -128,7 +130,7 @@ def test_a_replay_agrees_with_the_simulator(
     outcome, direct = simulated(trace)
     path = written(tmp_path / "sacct.txt", *lines_of(trace, outcome))
     arguments = ["--tariff", ROOT / "scenarios" / "time_of_use.toml", "--nodes", "4x8"]
-    arguments += ["--host-watts", "250:800", "--policy", "fifo-backfill"]
+    arguments += ["--host-watts", "250:800", "--round-s", "120", "--policy", "fifo-backfill"]
     found = advised(capsys, "--sacct", path, *arguments)
     ran, replayed = found["runs"]
     assert direct.summary["wait_mean_s"] > 600
@@ -148,7 +150,7 @@ def drawn() -> Trace:
     """Whole seconds, as accounting has them."""
     model = load_model("philly")
     trace = draw_trace(
-        model, jobs=150, gpus=32, load=4.0, arrivals="poisson", seed=3, starts_s=BEGINS_S, tenants=3
+        model, jobs=80, gpus=32, load=4.0, arrivals="poisson", seed=3, starts_s=BEGINS_S, tenants=3
     )
     jobs = trace.jobs.but(
         submitted_s=np.floor(trace.jobs.submitted_s), work=np.ceil(trace.jobs.work)
@@ -167,7 +169,7 @@ def simulated(trace: Trace) -> tuple[Outcome, RunFigures]:
         energy, tariff, setting.origin_s, float(jobs.submitted_s[-1] + jobs.work.sum()), ROOT
     )
     setting = replace(setting, price=price, pue=energy.pue)
-    pace = Pace(interval_s=60, on_events=False)
+    pace = Pace(interval_s=120, on_events=False)
     outcome = Engine(setting, build_policy("fifo-backfill", {}), pace).run()
     return outcome, measure(outcome, tariff)
 
@@ -209,6 +211,8 @@ def test_a_file_without_gpu_jobs_is_one_sentence(
         (["--tariff", "1", "--gpu-watts", "v100=9"], "expected TYPE=IDLE:MAX"),
         (["--tariff", "1", "--gpu-watts", "v100=90:80"], "expected IDLE below MAX"),
         (["--tariff", "1", "--host-watts", "9"], "expected IDLE:PEAK"),
+        (["--tariff", "1", "--policy", "best"], "no policy is called 'best'"),
+        (["--tariff", "1", "--policy", "fairwatt:slack=0"], "/slack"),
         (["--tariff", "1", "--timezone", "Mars"], "--timezone Mars: expected an IANA name"),
     ],
 )
@@ -216,6 +220,37 @@ def test_wrong_options_are_one_sentence(
     sacct: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
 ) -> None:
     assert said in refused(capsys, "--sacct", sacct, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.json", "{", "Input data was truncated"),
+        ("t.json", '{"kind": "hourly"}', "give their CSV"),
+        ("t.json", '{"kind": "flat"}', "it names no price"),
+        ("t.toml", "flat_price = 1\nflat = 2", "unknown field `flat`"),
+        ("t.toml", "flat_price", "--tariff"),
+        ("t.csv", "starts_at,price_per_kwh\nnoon,1\n", "t.csv:2: starts_at"),
+    ],
+)
+def test_a_wrong_tariff_is_one_sentence(
+    sacct: Path, capsys: pytest.CaptureFixture[str], name: str, content: str, said: str
+) -> None:
+    path = sacct.with_name(name)
+    path.write_text(content)
+    assert said in refused(capsys, "--sacct", sacct, "--tariff", path)
+
+
+@pytest.mark.slow
+def test_a_policy_takes_parameters(
+    sacct: Path, tariff: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patient, hasty = "fairwatt", "fairwatt:max_shift_s=0"
+    given = ["--policy", patient, "--policy", hasty, "--round-s", 900]
+    found = advised(capsys, "--sacct", sacct, "--tariff", tariff, *given)
+    saved = {run["name"]: run["saved"]["expected"] for run in found["runs"]}
+    assert saved[patient] > 1
+    assert saved[hasty] == pytest.approx(0, abs=1e-9)
 
 
 def test_hours_without_a_price_are_refused_inside_and_the_mean_outside(
@@ -256,6 +291,7 @@ def test_machines_given_smaller_than_the_history_are_told(
     assert found["runs"][1]["wait_h"] == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_docs_prints_what_they_say(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -114,3 +114,8 @@ def test_no_line_is_a_crash(tmp_path: Path) -> None:
     report = accounting(path).report
     assert report.used + sum(report.skipped.values()) == sum(bool(x.strip()) for x in lines)
     assert 100 < report.used < 1900
+
+
+def test_more_gpu_types_than_a_mask_holds_are_counted(tmp_path: Path) -> None:
+    found = read(tmp_path, *(changed(AllocTRES=f"gres/gpu:t{n}=1") for n in range(80)))
+    assert (len(found.jobs), dict(found.report.skipped)) == (60, {"with a bad AllocTRES": 20})
