@@ -1,4 +1,4 @@
-"""The commands: run, compare, sweep and fit."""
+"""The commands: run, compare, sweep, fit and advise."""
 
 import argparse
 import itertools
@@ -12,6 +12,8 @@ import msgspec
 
 from policies import registry
 from policies.contract.parameters import ParameterError
+from simulator.advice.command import add_to as add_advise
+from simulator.advice.faults import AdviceError
 from simulator.generate.fit import fit
 from simulator.generate.model import FITTED
 from simulator.metrics.summary import Summary
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(arguments)
     try:
         code: int = given.command(given)
-    except (ScenarioError, TraceError, ParameterError) as error:
+    except (AdviceError, ScenarioError, TraceError, ParameterError) as error:
         say(f"error: {error}")
         return WRONG_INPUT
     return code
@@ -207,4 +209,5 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("path", type=Path, nargs="?")
     sub.add_argument("--source", default="Microsoft Philly, 2017 (Jeon et al., ATC 19, CC-BY-4.0)")
     sub.set_defaults(command=fit_trace)
+    add_advise(commands)
     return parser

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from simulator.traces import alibaba, batch, clusters, own, research
+from simulator.traces import alibaba, batch, clusters, own, research, sacct
 from simulator.traces.collect import Report
 from simulator.workload import Trace
 
@@ -14,7 +14,7 @@ READERS: dict[str, Callable[[Path], tuple[Trace, Report]]] = {
     "acme": clusters.acme,
     "openb": alibaba.openb_pods,
     "pai": alibaba.pai,
-    "sacct": batch.sacct,
+    "sacct": sacct.sacct,
     "swf": batch.swf,
     "muri": research.muri,
     "elasticflow": research.elasticflow,

@@ -40,6 +40,9 @@ class TraceRow:
         self.line = line
         self._cells = cells
 
+    def has(self, field: str) -> bool:
+        return field in self._cells
+
     def text(self, field: str) -> str:
         """A missing field is an empty one."""
         return (self._cells.get(field) or "").strip()
@@ -73,11 +76,12 @@ class TraceRow:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[str]]:
-    """Text of a file, unpacked when its name ends in .gz."""
+def opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
+    """Text of a file, unpacked when its name ends in .gz; `errors` as Python's codecs have them."""
     if not path.is_file():
         raise TraceError(path, 0, "file", "a file that is there")
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open() as file:
+    opening = gzip.open if path.suffix == ".gz" else open
+    with opening(path, "rt", encoding="utf-8", errors=errors) as file:
         yield file
 
 

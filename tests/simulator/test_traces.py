@@ -7,11 +7,11 @@ import pytest
 from policies.contract.snapshot import ANY_GPU_TYPE
 from simulator.scenario.files import data_directory
 from simulator.traces.alibaba import openb_nodes, openb_pods
-from simulator.traces.batch import gpus_of_tres
 from simulator.traces.collect import Report
 from simulator.traces.formats import READERS
 from simulator.traces.own import write_own
 from simulator.traces.rows import TraceError
+from simulator.traces.sacct import gpus_of_tres
 from simulator.workload import Trace
 
 DATA = data_directory()
