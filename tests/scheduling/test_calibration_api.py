@@ -101,6 +101,7 @@ def test_an_attempt_is_held_against_all_that_was_said_of_it(world: World, metere
         assert line[name]["bias"] == pytest.approx(ratio, rel=1e-3)
     assert (line["profile"], line["tenant"], line["predicted_by"]) == (None, None, "nameplate")
     assert (body["attempts"], line["attempts"], line["drifted"]) == (1, 1, False)
+    assert report(world, world.cluster.pk)["lines"] == []
 
 
 def test_money_counts_once_all_of_it_is_in_the_ledger(world: World, metered: Metered) -> None:
