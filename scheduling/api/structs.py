@@ -1,11 +1,11 @@
-"""Shapes of rounds, decisions, explanations, costs and the shadow's report."""
+"""Shapes of rounds, decisions, explanations, costs, calibration and the shadow's report."""
 
 from decimal import Decimal
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
-from jobs.models import Job, Profile
+from jobs.models import Attempt, Job, Profile
 from rest.structs import From, Id, Instant, Output, amount, json_object
 from scheduling.models import Round
 
@@ -16,6 +16,9 @@ RoundId = Annotated[int, Meta(examples=[88])]
 RoundStart = Annotated[Instant, Meta(examples=["2026-02-01T09:30:01Z"])]
 NoText = Annotated[str, Meta(examples=[""])]
 UsuallyNone = Annotated[int, Meta(examples=[0])]
+ComparedAttempts = Annotated[
+    int, Meta(description="Attempts of which anything could be compared.", examples=[42])
+]
 Evidence = Annotated[
     dict[str, Any],
     json_object(example={"nodes": 16, "exhausted": {"gpus": 16}, "facts": {"gpus_asked": 4}}),
@@ -238,3 +241,47 @@ class CostsOut(Output, frozen=True):
     jobs: Annotated[int, Meta(examples=[1])]
     totals: CostSumsOut
     lines: list[CostLineOut]
+
+
+class RatioOut(Output, frozen=True):
+    """What came over what was predicted: 1.1 is a tenth more. Null where nothing is compared."""
+
+    count: Annotated[int, Meta(description="Attempts that it is taken over.", examples=[42])]
+    bias: Annotated[float | None, Meta(examples=[1.04])]
+    low: Annotated[float | None, Meta(description="A tenth of them lie below.", examples=[0.91])]
+    high: Annotated[float | None, Meta(description="A tenth of them lie above.", examples=[1.19])]
+
+
+class CalibrationLineOut(Output, frozen=True):
+    """Attempts of one GPU type and profile whose predictions rest on the same."""
+
+    gpu_type: Annotated[str, Meta(examples=["A100"])]
+    tenant: Annotated[
+        str | None, Meta(description="Whose profile it is, by name.", examples=["acme"])
+    ]
+    profile_id: Annotated[int | None, Meta(examples=[17])]
+    profile: Annotated[str | None, Meta(examples=["resnet50"])]
+    predicted_by: Annotated[
+        Attempt.Prediction | None,
+        Meta(
+            description="What predictions of energy rest on; null where there were none.",
+            examples=["profile"],
+        ),
+    ]
+    attempts: ComparedAttempts
+    energy_ratio: RatioOut
+    time_ratio: RatioOut
+    cost_ratio: RatioOut
+    drifted: Annotated[bool, Meta(examples=[False])]
+
+
+class CalibrationOut(Output, frozen=True):
+    """Of jobs that succeeded in [from_at, until_at): what drifted first, then what ran most."""
+
+    cluster: ClusterName
+    from_at: Annotated[Instant, Meta(examples=["2026-01-01T00:00:00Z"])]
+    until_at: Annotated[Instant, Meta(examples=["2026-01-31T12:00:00Z"])]
+    attempts: ComparedAttempts
+    lines: Annotated[
+        list[CalibrationLineOut], Meta(description="One line per GPU type, profile and basis.")
+    ]
