@@ -5,7 +5,6 @@ Requests go through Django without a socket: what a front or a network adds is n
 """
 
 import argparse
-import re
 import statistics
 import sys
 import time
@@ -20,6 +19,7 @@ from django.utils import timezone
 from console import kept
 from lab.benchmarks.console.beside_agents import beside_agents
 from lab.benchmarks.console.rows import ConsoleRows, make
+from lab.benchmarks.console.viewers import live_parts
 from lab.benchmarks.figures import figure
 
 WARM, TAKEN = 2, 20
@@ -84,10 +84,8 @@ def parts(rows: ConsoleRows) -> Iterator[tuple[str, str, str]]:
 
 
 def asked_every_s(client: Client, page: str) -> float:
-    """As the page tells the browser."""
-    found = re.search(rb'data-live="(\d+)"', client.get(page).content)
-    assert found is not None, page
-    return float(found[1])
+    ((_, every_s),) = live_parts(client.get(page).content.decode()).parts
+    return every_s
 
 
 def spent_ms(client: Client, path: str) -> float:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from html import unescape
+from typing import NamedTuple
 
 import httpx
 from django.conf import settings
@@ -16,6 +17,20 @@ from django.conf import settings
 CURVES_EVERY_S = 60.0
 _LIVE = re.compile(r'data-live="(\d+)" hx-get="([^"]+)"')
 _CURVE = re.compile(r'data-chart="([^"]+)"')
+
+
+class LiveParts(NamedTuple):
+    parts: list[tuple[str, float]]
+    """Addresses, and after how many seconds each is asked for again."""
+    curves: list[str]
+
+
+def live_parts(page: str) -> LiveParts:
+    """As the page tells the browser."""
+    return LiveParts(
+        [(unescape(path), float(every_s)) for every_s, path in _LIVE.findall(page)],
+        [unescape(path) for path in _CURVE.findall(page)],
+    )
 
 
 @dataclass
@@ -36,9 +51,7 @@ class Viewer:
 
     async def watch(self, after_s: float) -> None:
         await asyncio.sleep(after_s)
-        text = await self._get(self.page, self.measured.page_ms)
-        parts = [(unescape(path), float(every)) for every, path in _LIVE.findall(text)]
-        curves = [unescape(path) for path in _CURVE.findall(text)]
+        parts, curves = live_parts(await self._get(self.page, self.measured.page_ms))
         await asyncio.gather(
             *(self._get(path, self.measured.curve_ms) for path in curves),
             *(_repeat(self._part(path), every_s) for path, every_s in parts),
