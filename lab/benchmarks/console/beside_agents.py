@@ -3,7 +3,9 @@
 import asyncio
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import psutil
 from django.contrib.auth.models import User
@@ -14,7 +16,7 @@ from django.utils import timezone
 from jobs.models import Attempt
 from lab.benchmarks.agents import fleet as fleets
 from lab.benchmarks.agents.fleet import Fleet
-from lab.benchmarks.agents.load import LoadSpan, emulated
+from lab.benchmarks.agents.load import Load, LoadSpan, emulated
 from lab.benchmarks.console.viewers import MeasuredPages, watched
 from lab.benchmarks.figures import figure
 from lab.benchmarks.harness.service import BenchmarkService, stack
@@ -37,31 +39,58 @@ def beside_agents(database_url: str, viewers: int, agents: int, seconds: float) 
 
 
 def _scene(service: BenchmarkService, fleet: Fleet, sessions: list[str], seconds: float) -> None:
+    """As long without viewers before: what the machine does to the nodes is not theirs."""
     agents = len(fleet.agents)
     spread_s = agents / AGENTS_PER_S
     with emulated(service.door, fleet, spread_s=spread_s) as load:
         # All have opened their bells, and spoken at their pace.
-        time.sleep(2 * spread_s + 10)
-        calm, before_s = LoadSpan(time.time() - 10, time.time()), _api_cpu_s()
+        time.sleep(2 * spread_s + 5)
+        time.sleep(seconds)
+        alone = _ends_now(fleet, seconds)
+        cpu_s = _api_cpu_s()
+        pages = list(_pages(fleet))
         measured = asyncio.run(
-            watched(service.address, sessions, list(_pages(fleet)), arrive_s=ARRIVE_S,
-                    seconds=seconds)
-        )  # fmt: skip
-        span, cpu_s = LoadSpan(time.time() - seconds, time.time()), _api_cpu_s() - before_s
-        lost = fleets.falsely_lost(fleet)
+            watched(service.address, sessions, pages, arrive_s=ARRIVE_S, seconds=seconds)
+        )
+        beside, cpu_s = _ends_now(fleet, seconds), _api_cpu_s() - cpu_s
+    _nodes(f"{agents} agents alone", load, alone)
     case = f"{len(sessions)} viewers beside {agents} agents"
-    leases = Attempt.objects.filter(cluster=fleet.cluster).exclude(state="running").count()
-    sys.stderr.write(f"# {case}: load of the machine {psutil.getloadavg()}\n")
-    figure("console", case, "nodes_lost", lost, "nodes", at_most=0)
-    figure("console", case, "leases_lost", leases, "attempts", at_most=0)
-    figure("console", case, "sync_p99_before", _share(load.sync_ms(calm), 0.99), "ms")
-    figure("console", case, "sync_p99", _share(load.sync_ms(span), 0.99), "ms",
-           at_most=SYNC_P99_MS)  # fmt: skip
-    figure("console", case, "syncs_not_200", load.answers_not_200(span), "answers")
+    _nodes(case, load, beside)
     _report(case, measured)
     spent_ms = 1000 * cpu_s / (seconds + ARRIVE_S / 2) / len(sessions)
     figure("console", case, "api_per_second_and_viewer", spent_ms, "ms")
     fleets.retire(fleet)
+
+
+class NodesThen(NamedTuple):
+    span: LoadSpan
+    not_ready: int
+    leases_lost: int
+    load: float
+    """Of the machine: what else ran on it."""
+
+
+def _ends_now(fleet: Fleet, seconds: float) -> NodesThen:
+    ends_s = time.time()
+    held = Attempt.objects.filter(cluster=fleet.cluster)
+    return NodesThen(
+        LoadSpan(ends_s - seconds, ends_s),
+        fleets.falsely_lost(fleet),
+        held.exclude(state=Attempt.State.RUNNING).count(),
+        psutil.getloadavg()[0],
+    )
+
+
+def _nodes(case: str, load: Load, then: NodesThen) -> None:
+    syncs = load.sync_ms(then.span)
+    figure("console", case, "nodes_lost", then.not_ready, "nodes", at_most=0)
+    figure("console", case, "leases_lost", then.leases_lost, "attempts", at_most=0)
+    figure("console", case, "sync_p50", _share(syncs, 0.5), "ms")
+    figure("console", case, "sync_p99", _share(syncs, 0.99), "ms", at_most=SYNC_P99_MS)
+    figure("console", case, "answers_not_200", load.answers_not_200(then.span), "answers")
+    figure("console", case, "load_of_the_machine", then.load, "processes")
+    told = Counter(text for at_s, text in load.rows("answers") if at_s in then.span)
+    sys.stderr.write(f"# {case}: {dict(told)}\n")
 
 
 def _report(case: str, measured: MeasuredPages) -> None:
