@@ -1,24 +1,14 @@
-"""What operators see first: watts against budget, the queue, the day's money, what is wrong."""
+"""Clusters as operators see them first: their map, and their watts against the budget."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Any
-
-from django.db.models import F, Sum
 
 from clusters.models import Cluster
 from clusters.selectors import clusters
-from console.kept import kept
 from console.reads.machines import GPUS_IN_SIGHT, NodeCell, RackCell, nodes_in, racks, tenants_seen
 from energy.budgets.power import budgets_between
 from energy.models import PowerState
-from scheduling import site
-from tenancy.callers import SYSTEM
-
-DEAREST_SHOWN = 6
-# How long each is kept; the ledger is written a few times an hour.
-MAP_S, QUEUE_S, MONEY_S = 8.0, 8.0, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +32,6 @@ class ClusterView:
         return bool(self.budget_w and self.measured_w and self.measured_w > self.budget_w)
 
 
-@kept(MAP_S)
 def cluster_views(colour: str, *, now: datetime) -> list[ClusterView]:
     cells: dict[int, list[RackCell]] = {}
     for cell in racks(now=now):
@@ -69,35 +58,3 @@ def _view(
         racks=cells,
         nodes=nodes_in(cluster.pk, None, now=now, colour=colour) if gpus <= GPUS_IN_SIGHT else None,
     )
-
-
-@kept(QUEUE_S)
-def queue_figures() -> dict[str, Any]:
-    return site.queue_figures(SYSTEM)
-
-
-@kept(QUEUE_S)
-def alarms(*, now: datetime) -> list[site.Alarm]:
-    return site.alarms(now=now)
-
-
-@kept(MONEY_S)
-def day_totals(*, now: datetime) -> list[dict[str, Any]]:
-    return site.day_totals(SYSTEM, now=now)
-
-
-@kept(MONEY_S)
-def dearest_today(*, now: datetime) -> list[dict[str, Any]]:
-    """The jobs that cost most since midnight."""
-    named = (
-        site.ledger_today(SYSTEM, now=now)
-        .order_by()
-        .values(
-            "currency",
-            job_id=F("attempt__job_id"),
-            job_name=F("attempt__job__name"),
-            tenant_name=F("tenant__name"),
-        )
-    )
-    dearest = named.annotate(total_cost=Sum("cost")).order_by("-total_cost")
-    return [dict(row) for row in dearest[:DEAREST_SHOWN]]

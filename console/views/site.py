@@ -1,17 +1,21 @@
 """The site: its map, its watts, its queue and what is wrong."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from datetime import datetime
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from clusters.models import Cluster
 from clusters.selectors import clusters, nodes
 from clusters.services.draining import DRAINABLE, RESUMABLE
+from console.kept import kept
 from console.pages import reads, show
 from console.query import choice
 from console.reads.curves import Curve, power_of_day, price_and_carbon
+from console.reads.day_money import day_money
 from console.reads.machines import (
     COLOURS,
     NODES_SHOWN,
@@ -20,43 +24,58 @@ from console.reads.machines import (
     racks,
     tenants_seen,
 )
-from console.reads.site import (
-    alarms,
-    cluster_views,
-    day_totals,
-    dearest_today,
-    queue_figures,
-)
-from tenancy.callers import Caller
+from console.reads.site import ClusterView, cluster_views
+from scheduling.site import alarms, queue_figures
+from tenancy.callers import SYSTEM, Caller
 
 LIVE_S, LIVE_OF_MANY_S = 10, 30
+# How old a part may be that is shown to whoever comes next.
+PART_S = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class SitePart:
+    """What lives on the page of the site, drawn."""
+
+    drawn: str
+    clusters: list[ClusterView]
+    live_s: int
 
 
 @reads("power.read")
 def site(request: HttpRequest, caller: Caller) -> HttpResponse:
-    return show(request, caller, "site.html", _site(request))
+    colour = _colour(request)
+    part = _part(colour, now=timezone.now())
+    return show(request, caller, "site.html", {"part": part, "colour": colour})
 
 
 @reads("power.read")
 def site_live(request: HttpRequest, caller: Caller) -> HttpResponse:
-    return show(request, caller, "site_live.html", _site(request))
+    return HttpResponse(_part(_colour(request), now=timezone.now()).drawn)
 
 
-def _site(request: HttpRequest) -> dict[str, object]:
-    now, colour = timezone.now(), _colour(request)
+@kept(PART_S)
+def _part(colour: str, *, now: datetime) -> SitePart:
+    """Drawn without the request: it cannot come to depend on who asked first."""
     views = cluster_views(colour, now=now)
+    return SitePart(
+        drawn=render_to_string("console/site_live.html", _context(views, colour, now)),
+        clusters=views,
+        # Where each asking reads thousands of GPUs, they are shown by rack, which changes slowly.
+        live_s=LIVE_S if all(view.nodes is not None for view in views) else LIVE_OF_MANY_S,
+    )
+
+
+def _context(views: list[ClusterView], colour: str, now: datetime) -> dict[str, object]:
     return {
         "clusters": views,
         "gpus": sum(view.gpus for view in views),
         "held": sum(view.held for view in views),
-        "queue": queue_figures(),
-        "today": day_totals(now=now),
-        "dearest": dearest_today(now=now),
+        "queue": queue_figures(SYSTEM),
+        "money": day_money(now=now),
         "alarms": alarms(now=now),
         "colour": colour,
         "colours": COLOURS,
-        # Where each asking reads thousands of GPUs, they are shown by rack, which changes slowly.
-        "live_s": LIVE_S if all(view.nodes is not None for view in views) else LIVE_OF_MANY_S,
     }
 
 
