@@ -43,8 +43,10 @@ def audit_seal(*, now: datetime) -> int:
     sealed = 0
     with rls.scope(rls.ALL):
         settled = settled_id()
-        while settled is not None and (rows := _seal_next(settled, now)):
-            sealed += rows
+        while settled is not None and (seal := _seal_next(settled, now)) is not None:
+            # A log that is kept elsewhere holds what nobody can seal anew.
+            log.info("audit_sealed", last_id=seal.last_id, rows=seal.count, digest=seal.digest)
+            sealed += seal.count
     return sealed
 
 
@@ -80,15 +82,15 @@ def chained(previous: str, rows: Iterable[Content]) -> str:
 
 
 @transaction.atomic
-def _seal_next(settled: int, now: datetime) -> int:
+def _seal_next(settled: int, now: datetime) -> AuditSeal | None:
     if not _look("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])[0][0]:
-        return 0
+        return None
     last = AuditSeal.objects.order_by("last_id").last()
     after, previous = (last.last_id, last.digest) if last else (BEFORE_ALL, GENESIS)
     rows = rows_between(after, settled, SEAL_ROWS)
     if not rows:
-        return 0
-    seal = AuditSeal.objects.create(
+        return None
+    return AuditSeal.objects.create(
         first_id=max(after, 0) + 1,
         last_id=rows[-1]["id"],
         count=len(rows),
@@ -96,9 +98,6 @@ def _seal_next(settled: int, now: datetime) -> int:
         digest=chained(previous, rows),
         sealed_at=now,
     )
-    # A log that is kept elsewhere holds what nobody can seal anew.
-    log.info("audit_sealed", last_id=seal.last_id, rows=seal.count, digest=seal.digest)
-    return seal.count
 
 
 def _look(sql: str, values: list[Any] | None = None) -> list[Any]:
