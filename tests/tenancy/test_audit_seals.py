@@ -15,6 +15,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from psycopg.conninfo import make_conninfo
 
+from scheduler_service import duties
 from tenancy import audit, audit_seals, rls
 from tenancy.audit_chain import SealBroken, audit_lines, audit_verify
 from tenancy.audit_digest import GENESIS, broken_line
@@ -86,6 +87,12 @@ def test_sealing_twice_is_harmless(sealed: list[int]) -> None:
     assert audit_verify().unsealed_rows == 1
     assert audit_seal(now=NOW) == 1
     assert audit_verify().rows == 13
+
+
+def test_the_sweep_seals(db: None) -> None:
+    _add(2)
+    duties.sweep()
+    assert (audit_verify().rows, audit_verify().unsealed_rows) == (2, 0)
 
 
 def test_an_empty_audit_holds(db: None) -> None:
