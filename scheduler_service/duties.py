@@ -31,6 +31,7 @@ from scheduling.due import due_clusters, round_claim
 from scheduling.lock import sitters_end
 from scheduling.retention import forget_rounds
 from storage.uploads import uploads_expire
+from tenancy.audit_seals import audit_seal
 from webhooks.services import deliveries_forget
 
 # How much later than its time a duty may be before the ticker does it.
@@ -84,6 +85,7 @@ def learn() -> None:
 
 def sweep() -> None:
     now = timezone.now()
+    audit_seal(now=now)
     forget_rounds(now=now)
     forget_pauses(now=now)
     samples_roll_up(now=now)

@@ -26,8 +26,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "People": (
         "tenancy.Tenant", "jobs.GpuQuota", "tenancy.Membership", "auth.User", "auth.Group",
-        "tenancy.ApiToken", "tenancy.Secret", "tenancy.AuditRow", "webhooks.Webhook",
-        "webhooks.WebhookDelivery", "storage.Blob", "storage.Upload",
+        "tenancy.ApiToken", "tenancy.Secret", "tenancy.AuditRow", "tenancy.AuditSeal",
+        "webhooks.Webhook", "webhooks.WebhookDelivery", "storage.Blob", "storage.Upload",
     ),
 }  # fmt: skip
 

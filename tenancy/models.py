@@ -9,6 +9,7 @@ from rest.names import slug_name
 from tenancy.roles import Role
 
 STORAGE_QUOTA_BYTES = 100 * 2**30
+SHA256_HEX = "^[0-9a-f]{64}$"
 
 
 class Tenant(models.Model):
@@ -132,7 +133,7 @@ class ApiToken(models.Model):
 
 
 class AuditRow(models.Model):
-    """What was done, by whom; a trigger refuses to change or delete it."""
+    """What was done, by whom; triggers refuse to change, delete or truncate it."""
 
     at = models.DateTimeField()
     token_id = models.BigIntegerField(null=True)
@@ -155,6 +156,49 @@ class AuditRow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.action} {self.object_type} {self.object_id}"
+
+
+class AuditSeal(models.Model):
+    """A stretch of audit rows that cannot change unnoticed: its digest follows from all before."""
+
+    explained = {
+        "audit_seal_follows": ConstraintRule(
+            "seal_does_not_follow", "/first_id", "A seal begins where the last one ended."
+        ),
+    }
+
+    first_id = models.BigIntegerField()
+    last_id = models.BigIntegerField()
+    count = models.PositiveIntegerField()
+    previous_digest = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+    sealed_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "audit seal"
+        constraints = (
+            Unique("audit_seal_first", ("first_id",), "sealed: These rows are sealed."),
+            Unique("audit_seal_last", ("last_id",), "sealed: These rows are sealed."),
+            Unique(
+                "audit_seal_previous",
+                ("previous_digest",),
+                "sealed: Another seal follows that one.",
+            ),
+            Unique("audit_seal_digest", ("digest",), "sealed: Another seal has this digest."),
+            Check(
+                "audit_seal_range",
+                Q(first_id__gte=1, last_id__gte=F("first_id"), count__gte=1),
+                "out_of_range: A seal is made for one row or more.",
+            ),
+            Check(
+                "audit_seal_hex",
+                Q(digest__regex=SHA256_HEX, previous_digest__regex=SHA256_HEX),
+                "invalid_digest: A digest is 64 hexadecimal digits.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"rows {self.first_id} to {self.last_id}"
 
 
 class Secret(models.Model):

@@ -17,7 +17,7 @@ from scheduler_service.embedded import broker, postgres
 from scheduler_service.embedded.ports import free_port
 from scheduler_service.embedded.program import running
 
-pytest_plugins = ["tests.compile_kernels", "tests.examples", "tests.kinds"]
+pytest_plugins = ["tests.compile_kernels", "tests.emptying", "tests.examples", "tests.kinds"]
 
 
 def pytest_configure() -> None:

@@ -6,7 +6,7 @@ from django.contrib import admin
 
 from rest.admin import HistoryAdmin
 from tenancy.audit_names import audit_names
-from tenancy.models import AuditRow
+from tenancy.models import AuditRow, AuditSeal
 
 CHANGES_SHOWN = 200
 
@@ -54,3 +54,13 @@ class AuditRowAdmin(HistoryAdmin):
         said = (f"{name}: {value}" for name, value in (row.changes or {}).items())
         text = "; ".join(said)
         return text if len(text) <= CHANGES_SHOWN else f"{text[:CHANGES_SHOWN]}…"
+
+
+@admin.register(AuditSeal)
+class AuditSealAdmin(HistoryAdmin):
+    """The newest digest is what to write down elsewhere."""
+
+    list_display = ("sealed_at", "first_id", "last_id", "count", "digest")
+    search_fields = ("=digest",)
+    search_help_text = "Digest"
+    date_hierarchy = "sealed_at"

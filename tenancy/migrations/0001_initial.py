@@ -34,6 +34,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='AuditSeal',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('first_id', models.BigIntegerField()),
+                ('last_id', models.BigIntegerField()),
+                ('count', models.PositiveIntegerField()),
+                ('previous_digest', models.CharField(max_length=64)),
+                ('digest', models.CharField(max_length=64)),
+                ('sealed_at', models.DateTimeField()),
+            ],
+            options={
+                'verbose_name': 'audit seal',
+                'constraints': [models.UniqueConstraint(fields=('first_id',), name='audit_seal_first'), models.UniqueConstraint(fields=('last_id',), name='audit_seal_last'), models.UniqueConstraint(fields=('previous_digest',), name='audit_seal_previous'), models.UniqueConstraint(fields=('digest',), name='audit_seal_digest'), models.CheckConstraint(condition=models.Q(('count__gte', 1), ('first_id__gte', 1), ('last_id__gte', models.F('first_id'))), name='audit_seal_range'), models.CheckConstraint(condition=models.Q(('digest__regex', '^[0-9a-f]{64}$'), ('previous_digest__regex', '^[0-9a-f]{64}$')), name='audit_seal_hex')],
+            },
+        ),
+        migrations.CreateModel(
             name='Tenant',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

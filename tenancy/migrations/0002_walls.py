@@ -1,4 +1,4 @@
-"""Row-level security, the login function and the append-only audit."""
+"""Row-level security, the login function, and the audit that is append-only and sealed."""
 
 from django.db import migrations
 
@@ -45,8 +45,31 @@ BEGIN
 END $$
 """
 AUDIT_TRIGGER = """
-CREATE TRIGGER tenancy_auditrow_append_only BEFORE UPDATE OR DELETE
+CREATE TRIGGER tenancy_auditrow_append_only BEFORE UPDATE OR DELETE OR TRUNCATE
 ON tenancy_auditrow FOR EACH STATEMENT EXECUTE FUNCTION fairwatt_append_only()
+"""
+SEAL_TRIGGER = """
+CREATE TRIGGER tenancy_auditseal_append_only BEFORE UPDATE OR DELETE OR TRUNCATE
+ON tenancy_auditseal FOR EACH STATEMENT EXECUTE FUNCTION fairwatt_append_only()
+"""
+# Of two that follow the same seal at once, the unique constraints refuse the second.
+SEAL_FOLLOWS = """
+CREATE FUNCTION tenancy_auditseal_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  newest record;
+BEGIN
+  SELECT last_id, digest INTO newest FROM tenancy_auditseal ORDER BY last_id DESC LIMIT 1;
+  IF NEW.first_id <> coalesce(newest.last_id, 0) + 1
+     OR NEW.previous_digest <> coalesce(newest.digest, repeat('0', 64)) THEN
+    RAISE EXCEPTION 'a seal begins where the last one ended'
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'audit_seal_follows';
+  END IF;
+  RETURN NEW;
+END $$
+"""
+SEAL_FOLLOWS_TRIGGER = """
+CREATE TRIGGER tenancy_auditseal_follows BEFORE INSERT
+ON tenancy_auditseal FOR EACH ROW EXECUTE FUNCTION tenancy_auditseal_follows()
 """
 
 
@@ -74,5 +97,12 @@ class Migration(migrations.Migration):
         migrations.RunSQL(APPEND_ONLY, "DROP FUNCTION fairwatt_append_only()"),
         migrations.RunSQL(
             AUDIT_TRIGGER, "DROP TRIGGER tenancy_auditrow_append_only ON tenancy_auditrow"
+        ),
+        migrations.RunSQL(
+            SEAL_TRIGGER, "DROP TRIGGER tenancy_auditseal_append_only ON tenancy_auditseal"
+        ),
+        migrations.RunSQL(SEAL_FOLLOWS, "DROP FUNCTION tenancy_auditseal_follows()"),
+        migrations.RunSQL(
+            SEAL_FOLLOWS_TRIGGER, "DROP TRIGGER tenancy_auditseal_follows ON tenancy_auditseal"
         ),
     ]

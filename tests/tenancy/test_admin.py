@@ -38,7 +38,7 @@ def _act(browser: Client, model: str, action: str, *ids: int) -> Any:
     )
 
 
-@pytest.mark.parametrize("model", ["tenant", "membership", "apitoken", "auditrow"])
+@pytest.mark.parametrize("model", ["tenant", "membership", "apitoken", "auditrow", "auditseal"])
 def test_lists_open_and_search(browser: Client, world: World, model: str) -> None:
     new_token(Role.MEMBER, world.ours)
     Membership.objects.create(tenant=world.ours, user=User.objects.create_user("ada"))

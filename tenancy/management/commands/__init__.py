@@ -1,0 +1,1 @@
+"""`manage.py verify_audit` and `manage.py export_audit`."""
