@@ -150,7 +150,14 @@ def drawn() -> Trace:
     """Whole seconds, as accounting has them."""
     model = load_model("philly")
     trace = draw_trace(
-        model, jobs=100, gpus=32, load=12.0, arrivals="poisson", seed=3, starts_s=BEGINS_S, tenants=3
+        model,
+        jobs=100,
+        gpus=32,
+        load=12.0,
+        arrivals="poisson",
+        seed=3,
+        starts_s=BEGINS_S,
+        tenants=3,
     )
     jobs = trace.jobs.but(
         submitted_s=np.floor(trace.jobs.submitted_s), work=np.ceil(trace.jobs.work)
