@@ -10,6 +10,9 @@ from lab.chaos.client import TERMINAL
 from lab.chaos.history import Line
 from lab.chaos.journals import JournalProcess, JournalRun, runs
 
+PAST_LEASE = "stop agent past its lease"
+# An agent says within this time that an attempt has ended.
+TELLS_S = 1.0
 KINDS = ("lost", "doubled", "overlap", "stuck", "ledger")
 
 
@@ -96,12 +99,12 @@ def _runs(
     """A job runs once at a time, and not again once it has ended.
 
     Where a shim is killed after its job's last line, nobody can know that the job had come to its
-    end; where a job is asked to stop just then, its exit with 0 means that it has saved its state.
-    Both may run again.
+    end; nor where its agent is stopped before it says so, for longer than the lease; where a job is
+    asked to stop just then, its exit with 0 means that it has saved its state. All may run again.
     """
     seen = {line["job"]: line["at_s"] for line in evidence.of("ended")}
     killed = {attempt for line in evidence.of("fault") for attempt in line["attempts"]}
-    untold = killed | evidence.stopped
+    untold = killed | evidence.stopped | _silenced(evidence)
     for pk, mine in by_job.items():
         for earlier, later in pairwise(mine):
             if later.start_s < earlier.last_s:
@@ -115,6 +118,18 @@ def _runs(
             if pk in seen and run.start_s > seen[pk]:
                 text = f"attempt {run.attempt} began after its client had seen the end"
                 yield BrokenPromise("doubled", text, run.start_s, pk)
+
+
+def _silenced(evidence: CampaignEvidence) -> set[int]:
+    """Attempts that ended while their agent was stopped past its lease, or at most just before."""
+    return {
+        each.attempt
+        for line in evidence.of("fault")
+        if line["kind"] == PAST_LEASE
+        for each in evidence.processes
+        if each.node == line["target"]
+        and line["at_s"] - TELLS_S < each.last_s < line["at_s"] + line["lasts_s"]
+    }
 
 
 def _gpus(processes: Sequence[JournalProcess]) -> Iterable[BrokenPromise]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import redis
 
 from lab.chaos import disk, targets
+from lab.chaos.check import PAST_LEASE
 from lab.chaos.drip import Drip
 from lab.chaos.proxy import Proxy, ProxyWire
 from lab.chaos.stack import RUN_LEASE_S, Stack
@@ -94,7 +95,7 @@ class Faults:
         agent = targets.kind_of(name) == "agent"
         long = agent and self.draw.random() < 0.2
         lasts_s = PAST_THE_LEASE_S if long else self.draw.uniform(1.0, 6.0)
-        kind = f"stop {targets.kind_of(name)}" + (" past its lease" if long else "")
+        kind = PAST_LEASE if long else f"stop {targets.kind_of(name)}"
         return InjectedFault(kind, name, lasts_s, lambda: self._paused(pids))
 
     def _paused(self, pids: list[int]) -> Heal:

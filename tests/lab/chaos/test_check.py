@@ -98,8 +98,17 @@ def test_two_whole_runs_of_a_job() -> None:
 
 
 def test_of_a_killed_shim_nobody_can_know_that_its_job_had_ended() -> None:
-    fault = {"event": "fault", "at_s": 1.0, "attempts": [1]}
+    fault = {"event": "fault", "at_s": 1.0, "kind": "kill shim", "attempts": [1]}
     assert found(fault, runs=(ran(1, 1, 0, 1), ran(1, 2, 2, 3)), jobs=(shown(1),)) == []
+
+
+@pytest.mark.parametrize(("at_s", "kinds"), [(1.5, []), (0.5, []), (3.0, ["doubled"])])
+def test_an_agent_stopped_past_its_lease_has_told_no_end(at_s: float, kinds: list[str]) -> None:
+    """The first attempt came to its end at 1: just before the stop, within it, or long before."""
+    stopped = {"event": "fault", "at_s": at_s, "kind": "stop agent past its lease",
+               "target": "node-1", "lasts_s": 38.0, "attempts": []}  # fmt: skip
+    runs = (ran(1, 1, 0, 1), ran(1, 2, 40, 41, node="node-2"))
+    assert found(asked(1), stopped, seen(1, 41.5), runs=runs, jobs=(shown(1),)) == kinds
 
 
 def test_who_was_asked_to_stop_at_its_last_line_may_run_again() -> None:
