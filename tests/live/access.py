@@ -51,6 +51,7 @@ RESOURCES = {
     "statements": Access(EVERYBODY, owned=True),
     "node_energy": Access(OPERATORS),
     "costs": Access(OPERATORS),
+    "calibration": Access(OPERATORS),
     "reprice": Access(OPERATORS, OPERATORS),
     "cluster_power": Access(OPERATORS),
     "power_budgets": Access(OPERATORS, OPERATORS),

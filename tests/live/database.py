@@ -11,6 +11,8 @@ from psycopg import sql
 
 # What signing in writes; nothing a caller asked for.
 VOLATILE = ["last_used_at"]
+# The audit tells of who was refused: that is no change.
+REFUSED = "write.refused"
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,11 @@ class Database:
     def _fingerprint(self) -> sql.Composed:
         each = sql.SQL(
             "SELECT {name}, count(*) || md5(coalesce(string_agg(line, '' ORDER BY line), ''))"
-            " FROM (SELECT (to_jsonb(t) - {volatile}::text[])::text AS line FROM {table} t) lines"
+            " FROM (SELECT (to_jsonb(t) - {volatile}::text[])::text AS line FROM {table} t"
+            "       WHERE to_jsonb(t)->>'action' IS DISTINCT FROM {refused}) lines"
         )
         return sql.SQL(" UNION ALL ").join(
-            each.format(name=name, volatile=VOLATILE, table=sql.Identifier(name))
+            each.format(name=name, volatile=VOLATILE, table=sql.Identifier(name), refused=REFUSED)
             for name in self.tables()
         )
 

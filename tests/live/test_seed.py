@@ -11,6 +11,7 @@ from agent import wire
 from tests.agent.messages import REGISTER
 from tests.live.access import NOBODY, access
 from tests.live.conftest import Live
+from tests.live.database import REFUSED
 from tests.live.operations import Operation, operations
 from tests.live.world import CANARY
 
@@ -38,7 +39,12 @@ def columns_of_tenants(live: Live) -> list[tuple[str, str, bool]]:
 
 
 def values_of_theirs(live: Live, table: str, column: str) -> list[str]:
-    statement = sql.SQL("SELECT ({column})::text FROM {table} WHERE {owner} = %s").format(
+    """But not that other tests were refused."""
+    statement = sql.SQL(
+        "SELECT ({column})::text FROM {table} t WHERE {owner} = %s"
+        " AND to_jsonb(t)->>'action' IS DISTINCT FROM {refused}"
+    ).format(
+        refused=REFUSED,
         column=sql.Identifier(column),
         table=sql.Identifier(table),
         owner=sql.Identifier("id" if table == "tenancy_tenant" else "tenant_id"),
